@@ -1,0 +1,42 @@
+PYTHON ?= python3
+CONSTRAINTS ?= constraints.txt
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint type format bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+install: $(READY) ## create .venv and install vaezoo with its development tools
+
+$(READY): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## train a β-VAE on rendered 3DShapes for a few minutes; pictures and scores at the end
+	$(BIN)/vaezoo fit --config experiments/betavae_3dshapes.yaml --experiment demo \
+		--trainer.max_steps 4000 --trainer.val_check_interval 1000
+
+test: $(READY) lint type ## run lint, type checks and all tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: $(READY) ## check style with ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(READY) ## check types with mypy --strict
+	$(BIN)/mypy
+
+format: $(READY) ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## measure ratios of speed, side by side in one run
+	$(BIN)/python -m tests.bench
+
+clean: ## remove .venv and everything that tools left behind
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
