@@ -1,0 +1,47 @@
+import socket
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import Tensor
+
+from vaezoo.distributed import gather
+from vaezoo.functional import covariance
+
+
+def loss(z: Tensor) -> Tensor:
+    return (covariance(gather(z)) - torch.eye(z.shape[1])).square().sum()
+
+
+def shard(rank: int, world: int, port: int, folder: str) -> None:
+    dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", world_size=world, rank=rank)
+    weight = torch.eye(3).requires_grad_()
+    x = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)).chunk(world)[rank]
+    value = loss(x @ weight)
+    (gradient,) = torch.autograd.grad(value, weight)
+    dist.all_reduce(gradient)  # what DDP does: the mean over ranks
+    torch.save((value.detach(), gradient / world), Path(folder) / f"{rank}.pt")
+    dist.destroy_process_group()
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def test_gather_gives_the_loss_and_gradient_of_the_global_batch(tmp_path: Path) -> None:
+    weight = torch.eye(3).requires_grad_()
+    expected = loss(torch.randn(8, 3, generator=torch.Generator().manual_seed(0)) @ weight)
+    (gradient,) = torch.autograd.grad(expected, weight)
+    mp.spawn(shard, args=(2, free_port(), str(tmp_path)), nprocs=2)
+    for rank in range(2):
+        value, found = torch.load(tmp_path / f"{rank}.pt")
+        torch.testing.assert_close(value, expected.detach(), rtol=1e-6, atol=0)
+        assert (found - gradient).norm() / gradient.norm() < 1e-6
+
+
+def test_gather_of_one_process_is_the_identity() -> None:
+    z = torch.randn(3, 2)
+    assert gather(z) is z

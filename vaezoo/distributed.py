@@ -1,0 +1,52 @@
+"""Differentiable gather across ranks, for terms that are not linear in the batch."""
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        shards = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+        dist.all_gather(shards, x.contiguous())
+        return torch.cat(shards)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        grad = grads[0].contiguous()
+        # Every rank holds the same loss of the global batch; DDP then averages over ranks, so this must sum.
+        dist.all_reduce(grad)
+        return grad.chunk(dist.get_world_size())[dist.get_rank()]
+
+
+def gather(x: Tensor) -> Tensor:
+    """Concatenate x over all ranks along the batch, with gradients; x itself where there is one process.
+
+    A covariance, total correlation or absolute value of a batch mean is not linear in the batch: averaging its
+    gradient over ranks is biased. Gather its inputs first, and DDP's average gives the gradient of the global batch.
+
+    Args:
+        x: (B, …), of one size on every rank.
+
+    Returns:
+        (world · B, …), in rank order.
+    """
+    if not _several():
+        return x
+    gathered: Tensor = _Gather.apply(x)
+    return gathered
+
+
+def same_on_all_ranks(x: Tensor) -> Tensor:
+    """The first rank's x everywhere, without gradients; for noise that all ranks must share."""
+    if _several():
+        x = x.detach().contiguous()
+        dist.broadcast(x, src=0)
+    return x
+
+
+def _several() -> bool:
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1

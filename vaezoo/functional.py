@@ -1,0 +1,142 @@
+"""Pure maths of the losses: no state, no Lightning.
+
+Convention: sums run over latent or pixel dimensions, means over the batch, units are nats an example.
+"""
+
+import math
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Likelihood = Literal["bernoulli", "gaussian", "laplace"]
+Estimator = Literal["mws", "mss", "batch"]
+
+# Added to probabilities inside a logarithm, as in JointVAE's released code: keeps gradients finite at one-hot.
+_EPS = 1e-12
+
+
+def full_precision(x: Tensor) -> Tensor:
+    """Half-precision activations as float32, in which all loss maths runs; float32 and float64 stay as they are."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def gaussian_kl(mu: Tensor, logvar: Tensor) -> Tensor:
+    """KL(N(mu, diag exp(logvar)) || N(0, I)) for each dimension, (B, D)."""
+    return 0.5 * (mu.square() + logvar.exp() - logvar - 1)
+
+
+def gaussian_kl_between(mu_q: Tensor, logvar_q: Tensor, mu_p: Tensor, logvar_p: Tensor) -> Tensor:
+    """KL between two diagonal Gaussians for each dimension, (B, D)."""
+    ratio = logvar_q - logvar_p
+    return 0.5 * (ratio.exp() + (mu_q - mu_p).square() * (-logvar_p).exp() - ratio - 1)
+
+
+def categorical_kl(probs: Tensor, prior: Tensor | None = None) -> Tensor:
+    """KL(Cat(probs) || Cat(prior)), (B,); the prior is uniform where none is given."""
+    if prior is None:
+        return math.log(probs.shape[-1]) - entropy(probs)
+    return -entropy(probs) - (probs * (prior + _EPS).log()).sum(-1)
+
+
+def entropy(probs: Tensor) -> Tensor:
+    """Entropy of categorical distributions, (B,)."""
+    return -(probs * (probs + _EPS).log()).sum(-1)
+
+
+def gumbel_softmax(logits: Tensor, temperature: float, hard: bool = False) -> Tensor:
+    """Sample of the Concrete distribution (Jang et al., 2017; Maddison et al., 2017), (B, K).
+
+    Args:
+        logits: Unnormalised log-probabilities, (B, K).
+        temperature: Above 0; the lower, the closer to one-hot.
+        hard: Return one-hot samples whose gradient is that of the relaxed ones (straight-through).
+    """
+    return F.gumbel_softmax(logits, tau=temperature, hard=hard, dim=-1)
+
+
+def gaussian_log_density(z: Tensor, mu: Tensor, logvar: Tensor) -> Tensor:
+    """Log N(z; mu, exp(logvar)) for each dimension, by broadcasting."""
+    return -0.5 * (math.log(2 * math.pi) + logvar + (z - mu).square() * (-logvar).exp())
+
+
+def aggregate_log_densities(
+    z: Tensor, mu: Tensor, logvar: Tensor, dataset_size: int | None = None, estimator: Estimator = "mws"
+) -> tuple[Tensor, Tensor]:
+    """Estimate log q(z) and log Π_l q(z_l) of the aggregate posterior (Chen et al., 2018, Sec. 4.1 and App. C).
+
+    Args:
+        z: Samples, row j drawn from the posterior of row j, (B, D).
+        mu: Posterior means, (B, D).
+        logvar: Posterior log-variances, (B, D).
+        dataset_size: Number N of training examples; the batch itself where None.
+        estimator: "mws", minibatch-weighted sampling, divides by N·B; "mss", minibatch-stratified sampling,
+            weighs the sample's own posterior by 1/N; "batch" treats the batch as the whole data set.
+
+    Returns:
+        log q(z_j) and Σ_l log q(z_jl), (B,) each.
+    """
+    log_weights = _log_weights(z, z.shape[0] if dataset_size is None else dataset_size, estimator)
+    pairwise = gaussian_log_density(z[:, None], mu[None], logvar[None])  # (B samples, B posteriors, D)
+    joint = (pairwise.sum(-1) + log_weights).logsumexp(1)
+    marginals = (pairwise + log_weights[..., None]).logsumexp(1)
+    return joint, marginals.sum(-1)
+
+
+def _log_weights(z: Tensor, size: int, estimator: Estimator) -> Tensor:
+    """Log of the weight that each estimator gives posterior i at sample j, (B, B)."""
+    batch = z.shape[0]
+    if estimator == "mss" and batch > 1:
+        others = batch - 1
+        weights = z.new_full((batch, batch), 1 / others)
+        # Max: a data set smaller than the batch is a slip that must not turn into the log of a negative number.
+        weights.diagonal(1).fill_(max(size - others, 0) / (size * others))
+        weights[-1, 0] = weights[0, 1]
+        weights.fill_diagonal_(1 / size)
+        return weights.log()
+    return z.new_full((batch, batch), -math.log(batch * (size if estimator == "mws" else 1)))
+
+
+def total_correlation(
+    z: Tensor, mu: Tensor, logvar: Tensor, dataset_size: int | None = None, estimator: Estimator = "mws"
+) -> Tensor:
+    """Total correlation KL(q(z) || Π_l q(z_l)) of the aggregate posterior, a scalar.
+
+    The arguments are those of `aggregate_log_densities`.
+    """
+    joint, marginals = aggregate_log_densities(z, mu, logvar, dataset_size, estimator)
+    return (joint - marginals).mean()
+
+
+def covariance(x: Tensor) -> Tensor:
+    """Biased covariance of the rows of x, E[xxᵀ] − E[x]E[x]ᵀ, (D, D)."""
+    centred = x - x.mean(0)
+    return centred.mT @ centred / x.shape[0]
+
+
+def bhattacharyya(mu1: Tensor, logvar1: Tensor, mu2: Tensor, logvar2: Tensor) -> Tensor:
+    """Bhattacharyya coefficient ∫√(pq) of diagonal Gaussians over the last dimension: 1 where equal, 0 far apart."""
+    log_sum = torch.logaddexp(logvar1, logvar2)  # log(σ1² + σ2²)
+    distance = 0.25 * (mu1 - mu2).square() * (-log_sum).exp()
+    distance = distance + 0.5 * (log_sum - math.log(2) - 0.5 * (logvar1 + logvar2))
+    return (-distance.sum(-1)).exp()
+
+
+def reconstruction(logits_or_mean: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
+    """Negative log-likelihood −log p(x|z) of each image, summed over channels and pixels, (B,).
+
+    Args:
+        logits_or_mean: Logits for "bernoulli", means for the others, (B, C, H, W).
+        x: Images, (B, C, H, W).
+        likelihood: "bernoulli"; "gaussian" of unit variance; "laplace" of unit scale.
+    """
+    if likelihood == "bernoulli":
+        nll = F.binary_cross_entropy_with_logits(logits_or_mean, x, reduction="none")
+    elif likelihood == "gaussian":
+        nll = 0.5 * (x - logits_or_mean).square() + 0.5 * math.log(2 * math.pi)
+    elif likelihood == "laplace":
+        nll = (x - logits_or_mean).abs() + math.log(2)
+    else:
+        raise ValueError(f"likelihood must be 'bernoulli', 'gaussian' or 'laplace', not {likelihood!r}")
+    return nll.flatten(1).sum(1)

@@ -1,0 +1,182 @@
+"""Latent groups: the head that reads features, and the posterior that it returns."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from vaezoo.functional import categorical_kl, full_precision, gaussian_kl, gumbel_softmax
+from vaezoo.specs import Specified
+from vaezoo.types import Latent
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Diagonal Gaussian posterior against a standard normal prior."""
+
+    mean: Tensor
+    logvar: Tensor
+
+    @property
+    def max_nats(self) -> float:
+        """A Gaussian can carry any amount."""
+        return math.inf
+
+    def rsample(self) -> Tensor:
+        """Mu + sigma · epsilon (Kingma & Welling, 2014), (B, D)."""
+        return self.mean + torch.exp(0.5 * self.logvar) * torch.randn_like(self.mean)
+
+    def mode(self) -> Tensor:
+        """Mean, (B, D)."""
+        return self.mean
+
+    def code(self) -> Tensor:
+        """Mean, (B, D)."""
+        return self.mean
+
+    def kl(self) -> Tensor:
+        """KL of each dimension, (B, D)."""
+        return gaussian_kl(self.mean, self.logvar)
+
+
+@dataclass(frozen=True)
+class Concrete:
+    """Relaxed categorical posteriors of one or more variables against uniform priors (Dupont, 2018, Sec. 3.2).
+
+    Attributes:
+        logits: Logits of each variable, (B, K_i).
+        temperature: Temperature of the Gumbel-softmax sample.
+    """
+
+    logits: tuple[Tensor, ...]
+    temperature: float
+
+    @property
+    def probs(self) -> tuple[Tensor, ...]:
+        """Class probabilities of each variable, (B, K_i)."""
+        return tuple(logits.softmax(-1) for logits in self.logits)
+
+    @property
+    def max_nats(self) -> float:
+        """Σ log K_i: no more can be told about which classes were chosen."""
+        return sum(math.log(logits.shape[-1]) for logits in self.logits)
+
+    def rsample(self) -> Tensor:
+        """Relaxed samples side by side, (B, Σ K_i)."""
+        return torch.cat([gumbel_softmax(logits, self.temperature) for logits in self.logits], dim=1)
+
+    def mode(self) -> Tensor:
+        """One-hot most likely classes side by side, (B, Σ K_i)."""
+        return torch.cat([nn.functional.one_hot(p.argmax(-1), p.shape[-1]).to(p) for p in self.logits], dim=1)
+
+    def code(self) -> Tensor:
+        """Class probabilities side by side, (B, Σ K_i)."""
+        return torch.cat(self.probs, dim=1)
+
+    def kl(self) -> Tensor:
+        """KL of each variable, on the probabilities and never on the sample, (B, variables)."""
+        return torch.stack([categorical_kl(p) for p in self.probs], dim=1)
+
+
+class LatentGroup(Specified):
+    """Specification of a latent group: its size, its head, its prior and how to walk along it."""
+
+    size: int
+    """Width of a sample, the group's share of the decoder's input."""
+    units: int
+    """Number of things that can be traversed: dimensions or variables."""
+
+    def head(self, features: int) -> nn.Module:
+        """Module from features (B, features) to a posterior."""
+        raise NotImplementedError
+
+    def prior(self, n: int, like: Tensor) -> Tensor:
+        """N samples of the prior on the device and in the type of `like`, (n, size)."""
+        raise NotImplementedError
+
+    def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
+        """Copies of code in which one unit takes other values: (B, size) to (B, S, size)."""
+        raise NotImplementedError
+
+
+class GaussianLatent(LatentGroup):
+    """Continuous latents with a standard normal prior.
+
+    Args:
+        dim: Number of dimensions.
+    """
+
+    def __init__(self, dim: int = 10) -> None:
+        if dim < 1:
+            raise ValueError(f"dim must be at least 1, not {dim}")
+        self.size = self.units = dim
+
+    def head(self, features: int) -> nn.Module:
+        """One linear layer gives means and log-variances."""
+        return _GaussianHead(features, self.size)
+
+    def prior(self, n: int, like: Tensor) -> Tensor:
+        """Standard normal samples, (n, dim)."""
+        return torch.randn(n, self.size, device=like.device, dtype=like.dtype)
+
+    def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
+        """Dimension `unit` takes each value in turn, (B, S, dim)."""
+        walked = code[:, None].repeat(1, len(values), 1)
+        walked[:, :, unit] = values.to(code)
+        return walked
+
+
+class ConcreteLatent(LatentGroup):
+    """Discrete latents with uniform priors, relaxed by the Gumbel-softmax.
+
+    Args:
+        sizes: Number of classes of each variable.
+        temperature: Temperature of the relaxation.
+    """
+
+    def __init__(self, sizes: list[int], temperature: float = 0.67) -> None:
+        if not sizes or min(sizes) < 2:
+            raise ValueError(f"sizes must name at least one variable of 2 classes or more, not {list(sizes)}")
+        if temperature <= 0:
+            raise ValueError(f"temperature must be above 0, not {temperature}")
+        self.sizes = tuple(sizes)
+        self.temperature = temperature
+        self.size = sum(sizes)
+        self.units = len(sizes)
+
+    def head(self, features: int) -> nn.Module:
+        """One linear layer gives the logits of all variables."""
+        return _ConcreteHead(features, self.sizes, self.temperature)
+
+    def prior(self, n: int, like: Tensor) -> Tensor:
+        """One-hot samples of the uniform priors, (n, Σ K_i)."""
+        draws = [torch.randint(k, (n,), device=like.device) for k in self.sizes]
+        return torch.cat([nn.functional.one_hot(d, k).to(like) for d, k in zip(draws, self.sizes, strict=True)], 1)
+
+    def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
+        """Variable `unit` takes each of its classes in turn, (B, K_unit, Σ K_i); the values are not read."""
+        start, width = sum(self.sizes[:unit]), self.sizes[unit]
+        walked = code[:, None].repeat(1, width, 1)
+        walked[:, :, start : start + width] = torch.eye(width, device=code.device, dtype=code.dtype)
+        return walked
+
+
+class _GaussianHead(nn.Module):
+    def __init__(self, features: int, dim: int) -> None:
+        super().__init__()
+        self.parameters_of = nn.Linear(features, 2 * dim)
+
+    def forward(self, features: Tensor) -> Latent:
+        mean, logvar = full_precision(self.parameters_of(features)).chunk(2, dim=1)
+        return Gaussian(mean, logvar)
+
+
+class _ConcreteHead(nn.Module):
+    def __init__(self, features: int, sizes: tuple[int, ...], temperature: float) -> None:
+        super().__init__()
+        self.sizes, self.temperature = sizes, temperature
+        self.logits_of = nn.Linear(features, sum(sizes))
+
+    def forward(self, features: Tensor) -> Latent:
+        return Concrete(full_precision(self.logits_of(features)).split(list(self.sizes), dim=1), self.temperature)

@@ -1,0 +1,83 @@
+"""Objects that remember how they were built, as plain data.
+
+A checkpoint holds numbers, strings and tensors, never pickled objects: a regularizer inside a model's
+hyperparameters is kept as `{"class_path": …, "init_args": …}` and built again from that at load.
+"""
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from typing_extensions import Self
+
+T = TypeVar("T")
+
+
+class Specified:
+    """Base of everything a model is configured with; `spec` is what it was built from."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Keep the constructor's arguments before the constructor runs."""
+        self = super().__new__(cls)
+        signature = inspect.signature(cls.__init__)
+        # Partial: copying and unpickling create the object first and fill it afterwards.
+        arguments = dict(list(signature.bind_partial(self, *args, **kwargs).arguments.items())[1:])
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                arguments |= arguments.pop(name, {})
+        object.__setattr__(self, "_arguments", {name: plain(value, name) for name, value in arguments.items()})
+        return self
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Class and constructor arguments as plain data, in the form used in YAML."""
+        arguments: dict[str, Any] = self._arguments  # type: ignore[attr-defined]
+        return {"class_path": f"{type(self).__module__}.{type(self).__qualname__}", "init_args": dict(arguments)}
+
+    @classmethod
+    def build(cls, spec: Self | Mapping[str, Any]) -> Self:
+        """Return spec itself where it is an object, else the object that it describes.
+
+        Only classes that are already imported and derive from this one are built: a checkpoint cannot name
+        anything else.
+        """
+        if isinstance(spec, cls):
+            return spec
+        if not isinstance(spec, Mapping) or "class_path" not in spec:
+            raise ValueError(f"expected a {cls.__name__} or a mapping with class_path and init_args, not {spec!r}")
+        return find(cls, spec["class_path"])(**spec.get("init_args", {}))
+
+
+def find(base: type[T], class_path: str) -> type[T]:
+    """The class of that name, or path, among those derived from base that are imported already."""
+    classes = family(base)
+    for cls in classes:
+        if class_path in (cls.__name__, f"{cls.__module__}.{cls.__qualname__}"):
+            return cls
+    known = ", ".join(sorted({cls.__name__ for cls in classes}))
+    raise ValueError(
+        f"{class_path!r} is not an imported {base.__name__} (known: {known}); import the module that defines it first"
+    )
+
+
+def plain(value: Any, name: str) -> Any:
+    """Turn an argument into what YAML and `torch.load(weights_only=True)` can hold."""
+    if isinstance(value, Specified):
+        return value.spec
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, f"{name}.{key}") for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item, name) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(
+        f"argument {name!r} is a {type(value).__name__}; a checkpoint keeps only numbers, strings and specs"
+    )
+
+
+def family(cls: type[T]) -> list[type[T]]:
+    """The class and everything imported that derives from it."""
+    return [cls, *(member for child in cls.__subclasses__() for member in family(child))]

@@ -1,0 +1,66 @@
+"""The shapes that flow through a VAE: what comes in, what the model makes of it, what it costs."""
+
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+
+class Batch(NamedTuple):
+    """Images with their labels.
+
+    Attributes:
+        x: Images in [0, 1], (B, C, H, W).
+        y: Labels, (B, K); rows that are not labelled hold NaN.
+        labelled: Which rows carry a label, (B,) bool. It may stay on the host: picking rows by a host mask
+            needs no device synchronisation.
+    """
+
+    x: Tensor
+    y: Tensor
+    labelled: Tensor
+
+
+class Latent(Protocol):
+    """Posterior q(z|x) of one group of latents for a batch of B images."""
+
+    @property
+    def max_nats(self) -> float:
+        """Largest KL that the group can carry for one image (infinite for a Gaussian)."""
+
+    def rsample(self) -> Tensor:
+        """Reparametrised sample, (B, D)."""
+
+    def mode(self) -> Tensor:
+        """Most likely value, used for decoding in evaluation, (B, D)."""
+
+    def code(self) -> Tensor:
+        """Deterministic representation that metrics read, (B, D)."""
+
+    def kl(self) -> Tensor:
+        """KL from the prior in nats for each unit, (B, units)."""
+
+
+class Forward(NamedTuple):
+    """One pass through a VAE.
+
+    Attributes:
+        posterior: q(z|x) of each latent group, by name.
+        sample: What was decoded, (B, D) for each group.
+        reconstruction: Decoder output before its sigmoid, (B, C, H, W).
+    """
+
+    posterior: dict[str, Latent]
+    sample: dict[str, Tensor]
+    reconstruction: Tensor
+
+
+class Term(NamedTuple):
+    """One summand of the training loss.
+
+    Attributes:
+        loss: Weighted scalar in nats an example; the terms of a model sum to its loss.
+        logs: Unweighted scalars to log beside it.
+    """
+
+    loss: Tensor
+    logs: dict[str, Tensor]
