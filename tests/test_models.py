@@ -1,0 +1,207 @@
+"""What every model of the zoo must do."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from lightning.pytorch import Trainer
+from torch import Tensor
+
+import vaezoo
+from datamodules.loader import BatchLoader, Epochs
+from tests.zoo import MODELS, SHAPE, a_batch
+from vaezoo.base import VAE
+from vaezoo.models import BetaVAE
+from vaezoo.types import Batch
+
+models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
+Make = Callable[[], VAE]
+
+
+def trainer(folder: Path, steps: int, **options: object) -> Trainer:
+    return Trainer(
+        default_root_dir=folder,
+        max_steps=steps,
+        accelerator="cpu",
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def loader(batches: int) -> BatchLoader:
+    """Shuffled batches of the zoo's own loader, which resumes where it stopped."""
+    images = a_batch(8 * batches).x
+
+    def fetch(ids: Tensor, labelled: int) -> Batch:
+        return a_batch(len(ids))._replace(x=images[ids])
+
+    return BatchLoader(fetch, Epochs(torch.arange(len(images)), 8, shuffle=True, seed=0))
+
+
+@models
+@pytest.mark.parametrize("size", [1, 8])
+def test_terms_are_finite_and_sum_to_the_loss(make: Make, size: int) -> None:
+    model = make()
+    torch.manual_seed(0)
+    terms = model.terms(a_batch(size))
+    torch.manual_seed(0)
+    loss = model.training_step(a_batch(size))
+    assert list(terms) == ["recon", *model.regularizers]
+    assert all(value.isfinite() and value.shape == () for t in terms.values() for value in (t.loss, *t.logs.values()))
+    assert loss.item() == pytest.approx(sum(term.loss.item() for term in terms.values()), rel=1e-6)
+
+
+@models
+def test_every_parameter_gets_a_gradient(make: Make) -> None:
+    model = make()
+    model.training_step(a_batch()).backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
+
+
+@models
+def test_evaluation_is_deterministic_and_training_is_not(make: Make) -> None:
+    model, batch = make(), a_batch()
+    sampled = [model(batch).reconstruction for _ in range(2)]
+    assert not torch.equal(*sampled)
+    model.eval()
+    decoded = [model(batch).reconstruction for _ in range(2)]
+    assert torch.equal(*decoded)
+
+
+@models
+def test_inference(make: Make) -> None:
+    model, x = make().eval(), a_batch(3).x
+    width = sum(group.size for group in model.latents.values())
+    assert model.represent(x).shape == (3, width)
+    assert torch.equal(model.represent(x), model.represent(x))
+    for images in (model.reconstruct(x), model.sample(3)):
+        assert images.shape == (3, *SHAPE)
+        assert 0 <= images.min() <= images.max() <= 1
+    for name, group in model.latents.items():
+        walks = model.traverse(x, name, steps=5)
+        assert len(walks) == group.units
+        assert all(walk.shape[0] == 3 and walk.shape[2:] == SHAPE for walk in walks)
+
+
+def test_traversal_moves_the_unit_it_names() -> None:
+    model, x = MODELS["BetaVAE"]().eval(), a_batch(2).x
+    z = model.encode(x)["z"].mode().detach()
+    z[:, 2] = 1.5
+    (walk,) = model.traverse(x, "z", units=[2], steps=2, span=(0.0, 1.5))
+    torch.testing.assert_close(walk[:, 1], model.decode({"z": z}).sigmoid())
+
+
+def test_traversal_of_an_unknown_group_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'w' is not one of z"):
+        MODELS["VAE"]().traverse(a_batch(1).x, "w")
+
+
+@models
+def test_checkpoint_round_trip(make: Make, tmp_path: Path) -> None:
+    model = make()
+    fit = trainer(tmp_path, 2, enable_checkpointing=False)
+    fit.fit(model, loader(3))
+    fit.save_checkpoint(tmp_path / "model.ckpt")
+    assert torch.load(tmp_path / "model.ckpt", weights_only=True)["state_dict"]  # holds no pickled object
+    for loaded in (vaezoo.load(tmp_path / "model.ckpt"), type(model).load_from_checkpoint(tmp_path / "model.ckpt")):
+        assert type(loaded) is type(model)
+        assert loaded.step == 2
+        assert loaded.spec == model.spec
+        x = a_batch().x
+        assert torch.equal(loaded.eval().represent(x), model.eval().represent(x))
+
+
+@models
+@pytest.mark.parametrize("stop", [2, 3], ids=["within an epoch", "at its end"])
+def test_a_resumed_run_ends_where_an_unbroken_one_does(make: Make, stop: int, tmp_path: Path) -> None:
+    def run(steps: int, checkpoint: Path | None = None, noise: Tensor | None = None) -> tuple[VAE, Trainer]:
+        torch.manual_seed(7)
+        model = make()
+        fit = trainer(tmp_path, steps, enable_checkpointing=False)
+        if noise is not None:
+            torch.set_rng_state(noise)
+        fit.fit(model, loader(3), ckpt_path=checkpoint, weights_only=True)
+        return model, fit
+
+    unbroken, _ = run(7)
+    _, first = run(stop)
+    first.save_checkpoint(tmp_path / "first.ckpt")
+    resumed, _ = run(7, tmp_path / "first.ckpt", torch.get_rng_state())
+    assert resumed.step == unbroken.step == 7
+    for (name, a), b in zip(unbroken.state_dict().items(), resumed.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name
+
+
+@models
+def test_training_improves_the_reconstruction(make: Make) -> None:
+    torch.manual_seed(0)
+    model, batch = make(), a_batch(32)
+    batch.x[:] = torch.rand(1, *SHAPE).round()  # noise cannot be learnt, one picture can
+    model.lr = 1e-2
+    optimizer = model.configure_optimizers()
+    before = model.eval().terms(batch)["recon"].loss
+    model.train()
+    for _ in range(60):
+        optimizer.zero_grad()
+        model.training_step(batch).backward()
+        optimizer.step()
+    assert model.eval().terms(batch)["recon"].loss < 0.8 * before
+
+
+@models
+def test_loss_maths_is_float32_under_autocast(make: Make) -> None:
+    model = make()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        terms = model.terms(a_batch())
+    assert {term.loss.dtype for term in terms.values()} == {torch.float32}
+
+
+def test_steps_count_batches_not_optimizer_steps(tmp_path: Path) -> None:
+    model = MODELS["AnnealedVAE"]()
+    fit = trainer(tmp_path, 2, accumulate_grad_batches=3, enable_checkpointing=False)
+    fit.fit(model, loader(6))
+    assert fit.global_step == 2
+    assert model.step == 6
+
+
+def test_the_loss_is_that_of_the_paper() -> None:
+    """β-VAE (Higgins et al., 2017, Eq. 4) by loops over examples, dimensions and pixels."""
+    torch.manual_seed(0)
+    model = BetaVAE(SHAPE, 4, beta=2.5, network=MODELS["VAE"]().spec["init_args"]["network"])
+    batch = a_batch(3)
+    torch.manual_seed(1)
+    out = model(batch)
+    torch.manual_seed(1)
+    loss = model.training_step(batch).item()
+    expected = 0.0
+    q = out.posterior["z"]
+    for b in range(3):
+        for logit, pixel in zip(out.reconstruction[b].flatten(), batch.x[b].flatten(), strict=True):
+            p = torch.sigmoid(logit.double())
+            expected -= (pixel * p.log() + (1 - pixel) * (1 - p).log()).item() / 3
+        for mu, logvar in zip(q.mean[b].double(), q.logvar[b].double(), strict=True):  # type: ignore[attr-defined]
+            expected += 2.5 * 0.5 * (mu**2 + logvar.exp() - logvar - 1).item() / 3
+    assert loss == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_regularizer_given_by_name_replaces_the_model_s_own() -> None:
+    model = BetaVAE(SHAPE, 4, regularizers={"kl": vaezoo.KL("z", 9.0)})
+    assert list(model.regularizers) == ["kl"]
+    assert model.regularizers["kl"].beta == 9.0
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (1, 0, 64)])
+def test_a_wrong_image_shape_is_an_error(shape: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="image_shape"):
+        BetaVAE(shape)
+
+
+def test_loading_a_missing_or_foreign_checkpoint_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no checkpoint at"):
+        vaezoo.load(tmp_path / "none.ckpt")
+    torch.save({"state_dict": {}}, tmp_path / "foreign.ckpt")
+    with pytest.raises(ValueError, match="not written by a vaezoo model"):
+        vaezoo.load(tmp_path / "foreign.ckpt")

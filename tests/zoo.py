@@ -1,0 +1,33 @@
+"""One small instance of every model, for the tests that all models must pass."""
+
+from collections.abc import Callable
+
+import torch
+
+from vaezoo.base import VAE
+from vaezoo.latents import ConcreteLatent, GaussianLatent
+from vaezoo.models import AnnealedVAE, BetaVAE
+from vaezoo.networks import DenseNetwork
+from vaezoo.regularizers import KL, Capacity
+from vaezoo.types import Batch
+
+SHAPE = (1, 16, 16)
+NETWORK = DenseNetwork((32,), (32,))
+
+MODELS: dict[str, Callable[[], VAE]] = {
+    "VAE": lambda: VAE(SHAPE, network=NETWORK),
+    "VAE with discrete latents": lambda: VAE(
+        SHAPE,
+        latents={"z": GaussianLatent(4), "c": ConcreteLatent([3, 2])},
+        regularizers={"kl": KL("z"), "capacity_c": Capacity("c", 30.0, 5.0, 10)},
+        network=NETWORK,
+    ),
+    "BetaVAE": lambda: BetaVAE(SHAPE, 4, beta=2.0, network=NETWORK),
+    "AnnealedVAE": lambda: AnnealedVAE(SHAPE, 4, gamma=10.0, max_nats=5.0, steps=10, network=NETWORK),
+}
+
+
+def a_batch(n: int = 8, seed: int = 0, shape: tuple[int, int, int] = SHAPE, labels: int = 3) -> Batch:
+    """Random images without labels."""
+    x = torch.rand(n, *shape, generator=torch.Generator().manual_seed(seed))
+    return Batch(x, torch.full((n, labels), torch.nan), torch.zeros(n, dtype=torch.bool))

@@ -1,0 +1,37 @@
+"""β-VAE."""
+
+from collections.abc import Mapping
+
+from typing_extensions import Unpack
+
+from vaezoo.base import VAE, VAEOptions
+from vaezoo.latents import GaussianLatent
+from vaezoo.networks import Shape
+from vaezoo.regularizers import KL, Regularizer
+
+
+class BetaVAE(VAE):
+    """β-VAE (Higgins et al., 2017): a heavier KL presses the latents towards independence.
+
+    Args:
+        image_shape: Channels, height and width.
+        latent_dim: Number of latent dimensions.
+        beta: Weight of the KL.
+        regularizers: Further terms by name; one called "kl" replaces the model's own.
+        options: `network`, `likelihood` and `lr`, as in `VAE`.
+    """
+
+    def __init__(
+        self,
+        image_shape: Shape,
+        latent_dim: int = 10,
+        beta: float = 4.0,
+        regularizers: Mapping[str, Regularizer] | None = None,
+        **options: Unpack[VAEOptions],
+    ) -> None:
+        super().__init__(
+            image_shape,
+            latents={"z": GaussianLatent(latent_dim)},
+            regularizers={"kl": KL("z", beta), **(regularizers or {})},
+            **options,
+        )

@@ -1,0 +1,17 @@
+"""Pluggable terms of a VAE's loss."""
+
+from vaezoo.regularizers.base import Regularizer
+from vaezoo.regularizers.capacity import Capacity
+from vaezoo.regularizers.covariance import CovarianceMatching
+from vaezoo.regularizers.discriminator import DiscriminatedTotalCorrelation
+from vaezoo.regularizers.kl import KL
+from vaezoo.regularizers.total_correlation import TotalCorrelation
+
+__all__ = [
+    "KL",
+    "Capacity",
+    "CovarianceMatching",
+    "DiscriminatedTotalCorrelation",
+    "Regularizer",
+    "TotalCorrelation",
+]

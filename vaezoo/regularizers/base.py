@@ -1,0 +1,43 @@
+"""What a regularizer is: a module that the VAE calls back at fixed points."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from vaezoo.latents import Gaussian
+from vaezoo.specs import Specified
+from vaezoo.types import Batch, Forward, Term
+
+
+class Regularizer(Specified, nn.Module):
+    """A named summand of a VAE's loss, with its own state, schedule and parameters where it needs them.
+
+    Subclasses implement `forward`; those that change what is decoded implement `on_sample`. State that a resumed run
+    needs is a buffer, a parameter or a function of `step`, never an attribute that `forward` changes.
+    """
+
+    def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
+        """Change what is decoded, in training only; called between sampling and decoding."""
+        return sample
+
+    def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
+        """Weighted term and what to log.
+
+        Args:
+            out: The model's pass over the batch.
+            batch: The images and labels.
+            step: Training batches seen so far, a scalar tensor.
+        """
+        raise NotImplementedError
+
+    def param_group(self) -> dict[str, Any]:
+        """Options of the optimizer for this module's own parameters, such as `{"lr": 1e-4}`."""
+        return {}
+
+
+def gaussian(out: Forward, latent: str) -> Gaussian:
+    """The Gaussian posterior of a latent group, for terms that need its mean and variance."""
+    q = out.posterior[latent]
+    if not isinstance(q, Gaussian):
+        raise TypeError(f"latent {latent!r} is {type(q).__name__}; this term needs a Gaussian one")
+    return q
