@@ -1,0 +1,11 @@
+"""One file a paper: presets of `vaezoo.base.VAE`."""
+
+from vaezoo.base import VAE
+from vaezoo.models.annealed_vae import AnnealedVAE
+from vaezoo.models.beta_vae import BetaVAE
+from vaezoo.models.dip_vae import DIPVAE
+from vaezoo.models.factor_vae import FactorVAE
+from vaezoo.models.joint_vae import JointVAE
+from vaezoo.models.tc_vae import TCVAE
+
+__all__ = ["DIPVAE", "TCVAE", "VAE", "AnnealedVAE", "BetaVAE", "FactorVAE", "JointVAE"]

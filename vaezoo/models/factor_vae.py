@@ -1,0 +1,42 @@
+"""FactorVAE."""
+
+from collections.abc import Mapping
+
+from typing_extensions import Unpack
+
+from vaezoo.base import VAE, VAEOptions
+from vaezoo.latents import GaussianLatent
+from vaezoo.networks import Shape
+from vaezoo.regularizers import KL, DiscriminatedTotalCorrelation, Regularizer
+
+
+class FactorVAE(VAE):
+    """FactorVAE (Kim & Mnih, 2018, Eq. 2): ELBO plus γ times the total correlation that a discriminator estimates.
+
+    Args:
+        image_shape: Channels, height and width.
+        latent_dim: Number of latent dimensions.
+        gamma: Weight of the total correlation.
+        discriminator_width: Units of each of the discriminator's six hidden layers.
+        discriminator_lr: Its learning rate.
+        regularizers: Further terms by name; "kl" and "tc" replace the model's own.
+        options: `network`, `likelihood` and `lr`, as in `VAE`.
+    """
+
+    def __init__(
+        self,
+        image_shape: Shape,
+        latent_dim: int = 10,
+        gamma: float = 35.0,
+        discriminator_width: int = 1000,
+        discriminator_lr: float = 1e-4,
+        regularizers: Mapping[str, Regularizer] | None = None,
+        **options: Unpack[VAEOptions],
+    ) -> None:
+        tc = DiscriminatedTotalCorrelation(latent_dim, "z", gamma, discriminator_width, lr=discriminator_lr)
+        super().__init__(
+            image_shape,
+            latents={"z": GaussianLatent(latent_dim)},
+            regularizers={"kl": KL("z"), "tc": tc, **(regularizers or {})},
+            **options,
+        )

@@ -1,0 +1,84 @@
+"""Match the moments of the aggregate posterior with those of the prior."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from vaezoo.distributed import gather
+from vaezoo.functional import covariance
+from vaezoo.regularizers.base import Regularizer, gaussian
+from vaezoo.types import Batch, Forward, Term
+
+
+class CovarianceMatching(Regularizer):
+    """Pull Cov[z] towards the identity (Kumar et al., 2018, Eq. 6 and 7).
+
+    Both triangles of the matrix are counted. The running estimate (footnote 4) mixes the minibatch's covariance into
+    that of the batches before; gradients flow through the minibatch's share.
+
+    Args:
+        latent: Latent group the term reads.
+        variant: "i" matches Cov[mu(x)] (Eq. 6); "ii" adds E[Sigma(x)] (Eq. 7).
+        lambda_od: Off-diagonal weight.
+        lambda_d: Diagonal weight.
+        lambda_3: Weight of the squared norm of the third central moments of each dimension of q(z).
+        momentum: Share of the current minibatch in the running covariance; 1 keeps no running estimate.
+        dim: Number of latent dimensions, needed for a running estimate.
+    """
+
+    running: Tensor
+
+    def __init__(
+        self,
+        latent: str = "z",
+        variant: Literal["i", "ii"] = "i",
+        lambda_od: float = 10.0,
+        lambda_d: float = 100.0,
+        lambda_3: float = 0.0,
+        momentum: float = 1.0,
+        dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        if variant not in ("i", "ii"):
+            raise ValueError(f"variant must be 'i' or 'ii', not {variant!r}")
+        if not 0 < momentum <= 1:
+            raise ValueError(f"momentum must be above 0 and at most 1, not {momentum}")
+        if momentum < 1 and dim is None:
+            raise ValueError("a running covariance (momentum below 1) needs dim, the number of latent dimensions")
+        self.latent, self.variant, self.momentum = latent, variant, momentum
+        self.lambda_od, self.lambda_d, self.lambda_3 = lambda_od, lambda_d, lambda_3
+        self.register_buffer("running", torch.eye(dim or 0))
+
+    def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
+        """Weighted squared distance of the moments from the standard normal's."""
+        q = gaussian(out, self.latent)
+        # Moments are not linear in the batch: a mean over ranks would be biased.
+        mean, variance = gather(q.mean), gather(q.logvar).exp()
+        cov = covariance(mean)  # (D, D)
+        if self.variant == "ii":
+            cov = cov + variance.mean(0).diag()
+        if self.momentum < 1:
+            cov = self._mix(cov)
+        off, diag = _identity_gap(cov)
+        third = _third_moments(mean, variance).square().sum()
+        loss = self.lambda_od * off + self.lambda_d * diag + self.lambda_3 * third
+        return Term(loss, {"off_diagonal": off, "diagonal": diag, "third_moments": third})
+
+    def _mix(self, cov: Tensor) -> Tensor:
+        cov = (1 - self.momentum) * self.running + self.momentum * cov
+        if self.training:
+            self.running.copy_(cov.detach())
+        return cov
+
+
+def _identity_gap(cov: Tensor) -> tuple[Tensor, Tensor]:
+    """Σ_{i≠j} C_ij² and Σ_i (C_ii − 1)²."""
+    diagonal = cov.diagonal()
+    return cov.square().sum() - diagonal.square().sum(), (diagonal - 1).square().sum()
+
+
+def _third_moments(mean: Tensor, variance: Tensor) -> Tensor:
+    """Third central moment of each dimension of q(z): E[d³ + 3dσ²] with d = μ − E[μ], (D,)."""
+    d = mean - mean.mean(0)
+    return (d**3 + 3 * d * variance).mean(0)

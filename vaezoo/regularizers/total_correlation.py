@@ -1,0 +1,43 @@
+"""Total correlation of the aggregate posterior, estimated from the minibatch."""
+
+from torch import Tensor
+
+from vaezoo.distributed import gather
+from vaezoo.functional import Estimator, aggregate_log_densities, gaussian_log_density
+from vaezoo.regularizers.base import Regularizer, gaussian
+from vaezoo.types import Batch, Forward, Term
+
+
+class TotalCorrelation(Regularizer):
+    """weight · KL(q(z) || Π_l q(z_l)), on top of the whole KL (Chen et al., 2018, Eq. 2).
+
+    β-TCVAE is KL plus this term at weight β − 1. The three parts of the KL are logged: `mi`, the mutual information of
+    index and code, `tc`, the total correlation, and `dwkl`, the dimension-wise KL.
+
+    Args:
+        latent: Latent group the term reads.
+        weight: Weight of the total correlation.
+        dataset_size: Number of training images; the batch's where None. It shifts the logged values of "mws" by a
+            constant and sets the weights of "mss".
+        estimator: "mws", minibatch-weighted sampling; "mss", minibatch-stratified sampling; "batch", the batch alone.
+    """
+
+    def __init__(
+        self, latent: str = "z", weight: float = 5.0, dataset_size: int | None = None, estimator: Estimator = "mws"
+    ) -> None:
+        super().__init__()
+        if estimator not in ("mws", "mss", "batch"):
+            raise ValueError(f"estimator must be 'mws', 'mss' or 'batch', not {estimator!r}")
+        self.latent, self.weight, self.dataset_size, self.estimator = latent, weight, dataset_size, estimator
+
+    def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
+        """Weighted total correlation of the global batch."""
+        q = gaussian(out, self.latent)
+        # Densities of one rank's samples need the posteriors of all.
+        z, mean, logvar = gather(out.sample[self.latent]), gather(q.mean), gather(q.logvar)
+        joint, marginals = aggregate_log_densities(z, mean, logvar, self.dataset_size, self.estimator)
+        tc = (joint - marginals).mean()
+        own = gaussian_log_density(z, mean, logvar).sum(1)
+        prior = gaussian_log_density(z, z.new_zeros(()), z.new_zeros(())).sum(1)
+        logs = {"mi": (own - joint).mean(), "tc": tc, "dwkl": (marginals - prior).mean()}
+        return Term(self.weight * tc, logs)
