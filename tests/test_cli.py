@@ -1,0 +1,200 @@
+"""The command line, run as users run it."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+import vaezoo
+from vaezoo.cli import run
+
+ROOT = Path(__file__).parent.parent
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
+SHORT = ["--trainer.max_steps=2", "--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0"]
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VAEZOO_RUN", raising=False)
+    monkeypatch.delenv("VAEZOO_DEBUG", raising=False)
+
+
+def the_run(experiment: str) -> Path:
+    (folder,) = (Path("runs") / experiment).iterdir()
+    return folder
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+@pytest.mark.parametrize("config", EXPERIMENTS, ids=lambda p: p.stem)
+def test_every_experiment_trains_and_leaves_a_complete_folder(config: Path) -> None:
+    assert run(["fit", f"--config={config}", *SHORT, "--data.batch_size=4", "--trainer.val_check_interval=2"]) == 0
+    folder = the_run(config.stem)
+    saved = yaml.safe_load((folder / "config.yaml").read_text())
+    assert saved["model"]["class_path"].endswith(yaml.safe_load(config.read_text())["model"]["class_path"])
+    assert saved["seed_everything"] == 0
+    assert {file.name for file in (folder / "checkpoints").iterdir()} == {"last.ckpt", "best.ckpt"}
+    rows = list(csv.DictReader((folder / "metrics.csv").open()))
+    assert any(row["val/loss"] for row in rows)
+    for name in ("reconstructions", "samples", "traversals_z"):
+        assert (folder / "pictures" / f"{name}.png").stat().st_size > 1000
+    assert vaezoo.load(folder / "checkpoints" / "last.ckpt").step == 2
+
+
+def test_the_saved_config_validates_tests_and_predicts(capsys: pytest.CaptureFixture[str]) -> None:
+    model = ["--model=BetaVAE", "--model.latent_dim=3", "--data=Shapes3DDataModule", "--data.batch_size=4"]
+    assert run(["fit", *model, *SHORT]) == 0
+    folder = the_run("betavae")
+    again = [f"--config={folder}/config.yaml", f"--ckpt_path={folder}/checkpoints/last.ckpt"]
+    assert run(["validate", *again, "--trainer.limit_val_batches=1"]) == 0
+    assert "val/loss" in capsys.readouterr().out
+    assert run(["test", *again, "--trainer.limit_test_batches=1"]) == 0
+    assert run(["predict", *again, "--trainer.limit_predict_batches=1"]) == 0
+
+
+def test_fit_continues_from_a_checkpoint() -> None:
+    options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", "--trainer.limit_val_batches=0"]
+    assert run(["fit", *options, "--trainer.max_steps=2", "--experiment=first"]) == 0
+    last = the_run("first") / "checkpoints" / "last.ckpt"
+    assert run(["fit", *options, "--trainer.max_steps=5", "--experiment=second", f"--ckpt_path={last}"]) == 0
+    assert vaezoo.load(the_run("second") / "checkpoints" / "last.ckpt").step == 5
+
+
+def test_regularizers_are_set_one_by_one_from_the_command_line() -> None:
+    more = '{"more": {"class_path": "Capacity", "init_args": {"max_nats": 3}}}'
+    options = ["--data=Shapes3DDataModule", "--data.batch_size=4", "--model=BetaVAE", f"--model.regularizers={more}"]
+    assert run(["fit", *options, "--model.regularizers.more.init_args.gamma=9", *SHORT]) == 0
+    term = vaezoo.load(the_run("betavae") / "checkpoints" / "last.ckpt").regularizers["more"]
+    assert isinstance(term, vaezoo.Capacity)
+    assert (term.gamma, term.max_nats) == (9.0, 3.0)
+
+
+def test_wandb_is_one_flag_and_the_run_keeps_its_folder() -> None:
+    options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", "--trainer.log_every_n_steps=1"]
+    assert run(["fit", *options, *SHORT, "--trainer.logger=WandbLogger", "--trainer.logger.offline=true"]) == 0
+    folder = the_run("betavae")
+    assert (folder / "metrics.csv").is_file()
+    assert (folder / "checkpoints" / "last.ckpt").is_file()
+    assert list((folder / "wandb").glob("offline-run-*/run-*.wandb"))
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
+def test_precisions(precision: str) -> None:
+    options = ["--model=AnnealedVAE", "--data=Shapes3DDataModule", "--data.batch_size=4"]
+    assert run(["fit", *options, *SHORT, f"--trainer.precision={precision}"]) == 0
+    state = torch.load(the_run("annealedvae") / "checkpoints" / "last.ckpt", weights_only=True)["state_dict"]
+    assert all(value.isfinite().all() for value in state.values())
+
+
+def test_seeds_make_runs_equal() -> None:
+    options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", *SHORT]
+    for seed, name in ((1, "a"), (1, "b"), (2, "c")):
+        assert run(["fit", *options, f"--seed_everything={seed}", f"--experiment={name}"]) == 0
+    a, b, c = (vaezoo.load(the_run(name) / "checkpoints" / "last.ckpt").state_dict() for name in "abc")
+    assert all(torch.equal(a[key], b[key]) for key in a)
+    assert not all(torch.equal(a[key], c[key]) for key in a)
+
+
+BAD = {
+    "model.init_args.betaa: 3": ("BetaVAE has no argument 'betaa'", "'beta'"),
+    "model.class_path: BetVAE": ("no class is called 'BetVAE'", "'BetaVAE'"),
+    "model.init_args.beta: much": ("model.beta: expected float, got 'much'", ""),
+    "model.init_args.network: DensNetwork": ("no class is called 'DensNetwork'", "'DenseNetwork'"),
+    "model.init_args.likelihood: bernouli": ("'bernouli' is none of", "'bernoulli'"),
+    "modl.class_path: BetaVAE": ("unknown key 'modl'", "'model'"),
+    "trainer.max_stps: 3": ("unknown key 'trainer.max_stps'", "'trainer.max_steps'"),
+    "trainer.precision: fp99": ("'fp99' is none of", ""),
+    "data.class_path: Shape3DDataModule": ("no class is called 'Shape3DDataModule'", "'Shapes3DDataModule'"),
+    "data.init_args.batch_sise: 3": ("Shapes3DDataModule has no argument 'batch_sise'", "'batch_size'"),
+    "data.init_args.batch_size: 0": ("batch_size must be at least 1", ""),
+}
+
+
+@pytest.mark.parametrize("wrong", BAD)
+def test_a_wrong_config_is_one_line_that_names_it(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {"model": {"class_path": "BetaVAE"}, "data": {"class_path": "Shapes3DDataModule"}}
+    key, value = wrong.split(": ")
+    *path, last = key.split(".")
+    place: dict[str, object] = config  # type: ignore[assignment]
+    for step in path:
+        place = place.setdefault(step, {})  # type: ignore[assignment]
+    place[last] = yaml.safe_load(value)
+    Path("wrong.yaml").write_text(yaml.safe_dump(config))
+    assert run(["fit", "--config=wrong.yaml"]) != 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("vaezoo: error:")]
+    message, suggestion = BAD[wrong]
+    assert message in line
+    assert suggestion in line
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["fitt"], "'fitt' is none of"),
+        (["fit"], "--data and --model missing"),
+        (["fit", "--config=experiment.yaml"], "no file 'experiment.yaml'; did you mean 'experiments.yaml'?"),
+        (["fit", "--config=broken.yaml"], "not valid YAML"),
+        (["fit", "--trainer.max_stps=3"], "unknown key 'trainer.max_stps'; did you mean 'trainer.max_steps'?"),
+        (["fit", "--model=BetaVAE", "--data=Shapes3DDataModule", "--ckpt_path=none.ckpt"], "none.ckpt"),
+    ],
+)
+def test_a_wrong_command_is_one_line(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("experiments.yaml").write_text("{}")
+    Path("broken.yaml").write_text("model: [")
+    assert run(args) != 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("vaezoo: error:")]
+    assert message in line
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ["fit", "--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=0"]
+    with pytest.raises(ValueError, match="batch_size"):
+        run([*options, "--debug"])
+    monkeypatch.setenv("VAEZOO_DEBUG", "1")
+    with pytest.raises(ValueError, match="batch_size"):
+        run(options)
+
+
+def test_print_config_is_a_config(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(["fit", f"--config={ROOT}/experiments/betavae_3dshapes.yaml", "--print_config"])
+    assert stop.value.code == 0
+    Path("printed.yaml").write_text(capsys.readouterr().out)
+    assert run(["fit", "--config=printed.yaml", "--data.init_args.batch_size=4", *SHORT]) == 0
+
+
+def test_help_does_not_load_torch() -> None:
+    done = python("import sys; from vaezoo.__main__ import main; main(['--help']); assert 'torch' not in sys.modules")
+    assert done.returncode == 0, done.stderr
+    assert "vaezoo fit --config" in done.stdout
+
+
+def test_importing_models_loads_neither_wandb_nor_datamodules() -> None:
+    done = python(
+        "import sys, vaezoo\n"
+        "assert not {'torch', 'wandb', 'datamodules', 'matplotlib'} & set(sys.modules)\n"
+        "vaezoo.BetaVAE\n"
+        "assert not {'wandb', 'datamodules'} & set(sys.modules)"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(vaezoo, name) for name in vaezoo.__all__)
+    assert set(vaezoo.__all__) == set(vaezoo._HOME)
+    with pytest.raises(AttributeError, match="no attribute 'GAN'"):
+        vaezoo.GAN  # noqa: B018
+
+
+def test_shell_completion() -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(["--print_completion=shtab-bash"])
+    assert stop.value.code == 0

@@ -1,0 +1,63 @@
+"""vaezoo: disentangled representation learning with variational autoencoders.
+
+A VAE here is an encoder, latent groups, a decoder and an ordered dictionary of regularizers; a paper is a preset that
+names its latents and its regularizers. Names load when they are first used, so importing the package is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vaezoo.base import VAE
+    from vaezoo.callbacks import AddRegularizer, SavePictures
+    from vaezoo.checkpoints import load
+    from vaezoo.latents import ConcreteLatent, GaussianLatent
+    from vaezoo.models import AnnealedVAE, BetaVAE
+    from vaezoo.regularizers import KL, Capacity, Regularizer
+    from vaezoo.types import Batch, Forward, Term
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AddRegularizer": "callbacks",
+    "AnnealedVAE": "models",
+    "Batch": "types",
+    "BetaVAE": "models",
+    "Capacity": "regularizers",
+    "ConcreteLatent": "latents",
+    "Forward": "types",
+    "GaussianLatent": "latents",
+    "KL": "regularizers",
+    "Regularizer": "regularizers",
+    "SavePictures": "callbacks",
+    "Term": "types",
+    "VAE": "base",
+    "load": "checkpoints",
+}
+
+__all__ = [
+    "KL",
+    "VAE",
+    "AddRegularizer",
+    "AnnealedVAE",
+    "Batch",
+    "BetaVAE",
+    "Capacity",
+    "ConcreteLatent",
+    "Forward",
+    "GaussianLatent",
+    "Regularizer",
+    "SavePictures",
+    "Term",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"vaezoo.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'vaezoo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

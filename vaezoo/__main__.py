@@ -1,0 +1,46 @@
+"""Entry point of the `vaezoo` command."""
+
+import sys
+
+OVERVIEW = """\
+vaezoo: disentangled representation learning with variational autoencoders
+
+usage: vaezoo COMMAND [--config FILE] [options]
+
+commands:
+  fit         train a model:            vaezoo fit --config experiments/betavae_3dshapes.yaml
+  validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN/checkpoints/last.ckpt
+  test        losses on test data
+  predict     codes of the test images
+
+common options:
+  --config FILE            configuration; may be given more than once, later ones win
+  --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
+  --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
+  --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
+  --trainer.logger wandb   log to Weights & Biases as well
+  --experiment NAME        name of the run's folder, runs/NAME/TIME
+  --ckpt_path FILE         continue from a checkpoint
+  --print_config           print the complete configuration and exit
+  --debug                  show the traceback of an error (or set VAEZOO_DEBUG=1)
+
+`vaezoo COMMAND --help` lists every option.
+"""
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code.
+
+    The overview is plain text so that `vaezoo --help` need not load torch.
+    """
+    args = sys.argv[1:] if args is None else args
+    if not args or args[0] in ("-h", "--help"):
+        print(OVERVIEW, end="")
+        return 0
+    from vaezoo.cli import run  # loads torch and Lightning: seconds
+
+    return run(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The composition root: models, data, callbacks and run folders behind one command."""
+
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentError, Namespace, set_parsing_settings
+from lightning.pytorch import Callback, Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint, ProgressBar
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.loggers import CSVLogger, Logger
+
+import vaezoo.models
+from datamodules import ImageDataModule
+from vaezoo.base import VAE
+from vaezoo.callbacks import LastCheckpoint, ThroughputBar
+from vaezoo.errors import one_line
+
+set_parsing_settings(add_print_completion_argument=True)
+
+COMMANDS = ("fit", "validate", "test", "predict")
+
+
+class ZooCLI(LightningCLI):
+    """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Options of the run's folder; the data's image shape sets the model's."""
+        parser.add_argument(
+            "--experiment",
+            type=str,
+            default=None,
+            help="Name of the run's folder; the configuration file's by default.",
+        )
+        parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
+        parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
+        """Parse, and name the experiment after its configuration file or its model."""
+        self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
+        config = self.config[self.config.subcommand]
+        if config.experiment is None:
+            files = config.config or []
+            config.experiment = (
+                Path(str(files[0])).stem if files else config.model.class_path.rpartition(".")[2].lower()
+            )
+
+    def _parse_ckpt_path(self) -> None:
+        """The model comes from the configuration alone; Lightning would merge the checkpoint's arguments into it."""
+
+    def before_instantiate_classes(self) -> None:
+        """Choose the run's folder, send every logger there, and let no checkpoint execute anything."""
+        config = self.config[self.subcommand]
+        config.weights_only = True
+        self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
+        loggers = config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]
+        for logger in loggers:
+            if isinstance(logger, Namespace):
+                _settle_logger(logger.init_args, self.run_dir, config.experiment)
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
+        config = self._get(self.config_init, "trainer")
+        given = config.logger
+        if given is not False:
+            others = [
+                logger for logger in (given if isinstance(given, list) else [given]) if isinstance(logger, Logger)
+            ]
+            kwargs["logger"] = [
+                CSVLogger(self.run_dir.parent.parent, self.run_dir.parent.name, self.run_dir.name),
+                *others,
+            ]
+        if config.log_every_n_steps is None and 0 < config.max_steps < 50:
+            kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
+        kwargs["callbacks"] = [*(config.callbacks or []), *_default_callbacks(config)]
+        return super().instantiate_trainer(**kwargs)
+
+    def after_fit(self) -> None:
+        """Say where everything is."""
+        if self.trainer.is_global_zero and self.trainer.log_dir:
+            print(f"run: {self.trainer.log_dir}")
+            for picture in sorted(Path(self.trainer.log_dir).glob("pictures/*.png")):
+                print(f"     {picture}")
+
+
+def run(args: list[str]) -> int:
+    """Run the command line; errors are one line unless --debug or VAEZOO_DEBUG asks for the traceback."""
+    debug = "--debug" in args or os.environ.get("VAEZOO_DEBUG", "") not in ("", "0")
+    args = [arg for arg in args if arg != "--debug"]
+    warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
+    quiet = {"exit_on_error": False}
+    try:
+        ZooCLI(
+            VAE,
+            ImageDataModule,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            seed_everything_default=0,
+            auto_configure_optimizers=False,
+            parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
+            args=args,
+        )
+    except ArgumentError as error:
+        if debug:
+            raise
+        print(f"vaezoo: error: {one_line(str(error))}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        if debug:
+            raise
+        print(f"vaezoo: error: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _new_folder(experiment: Path) -> Path:
+    """A folder named after the time, the same for all ranks that this process starts."""
+    version = os.environ.get("VAEZOO_RUN", "") if "LOCAL_RANK" in os.environ else ""
+    if not version:
+        version = stamp = time.strftime("%Y%m%d-%H%M%S")
+        number = 1
+        while (experiment / version).exists():
+            number += 1
+            version = f"{stamp}-{number}"
+        os.environ["VAEZOO_RUN"] = version
+    return experiment / version
+
+
+def _settle_logger(init_args: Namespace, folder: Path, experiment: str) -> None:
+    """Fill in what the user left open: files into the run's folder, the run named after it."""
+    if init_args.get("save_dir") == ".":
+        init_args.save_dir = str(folder)
+    if init_args.get("project") == "lightning_logs":
+        init_args.project = "vaezoo"
+    if "name" in init_args and init_args.name is None:
+        init_args.name = f"{experiment}-{folder.name}"
+
+
+def _default_callbacks(config: Namespace) -> list[Callback]:
+    """The last and the best checkpoint, and the progress bar, where the configuration names no others."""
+    given = config.callbacks or []
+    callbacks: list[Callback] = []
+    if config.enable_checkpointing is not False and not any(isinstance(c, ModelCheckpoint) for c in given):
+        best = ModelCheckpoint(
+            filename="best", monitor="val/loss", save_on_train_epoch_end=False, enable_version_counter=False
+        )
+        callbacks += [LastCheckpoint(), best]
+    if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):
+        callbacks.append(ThroughputBar())
+    return callbacks

@@ -1,0 +1,81 @@
+"""The stateful shell of a score: gather rows batch by batch and rank by rank, then call one pure function."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torchmetrics import Metric
+from torchmetrics.utilities import dim_zero_cat
+
+from vaezoo.metrics.functional.pool import Scores
+
+
+class CodeMetric(Metric):
+    """A score of codes alone.
+
+    Args:
+        score: Function of the codes (N, D).
+    """
+
+    is_differentiable = False
+    higher_is_better: bool | None = False
+    full_state_update = False
+    codes: list[Tensor]
+
+    def __init__(self, score: Callable[..., Scores]) -> None:
+        super().__init__()
+        self.score = score
+        self.add_state("codes", default=[], dist_reduce_fx="cat")
+
+    def update(self, codes: Tensor, factors: Tensor | None = None) -> None:
+        """Add a batch of codes (B, D); factors are accepted, so that all scores are called alike, and not read."""
+        self.codes.append(codes.detach())
+
+    def compute(self) -> dict[str, Tensor]:
+        """Return the scores of all rows so far, float64 scalars on the CPU."""
+        return as_tensors(self.score(as_array(self.codes)))
+
+
+class PoolMetric(Metric):
+    """A score of codes beside factors.
+
+    Args:
+        score: Function of the codes (N, D) and the factors (N, K).
+    """
+
+    is_differentiable = False
+    higher_is_better: bool | None = True
+    full_state_update = False
+    codes: list[Tensor]
+    factors: list[Tensor]
+
+    def __init__(self, score: Callable[..., Scores]) -> None:
+        super().__init__()
+        self.score = score
+        self.add_state("codes", default=[], dist_reduce_fx="cat")
+        self.add_state("factors", default=[], dist_reduce_fx="cat")
+
+    def update(self, codes: Tensor, factors: Tensor) -> None:
+        """Add a batch of codes (B, D) and the factors (B, K) of the same examples."""
+        if len(codes) != len(factors):
+            raise ValueError(f"codes holds {len(codes)} rows and factors {len(factors)}: pass one row for each example")
+        self.codes.append(codes.detach())
+        self.factors.append(factors.detach())
+
+    def compute(self) -> dict[str, Tensor]:
+        """Return the scores of all rows so far, float64 scalars on the CPU."""
+        return as_tensors(self.score(as_array(self.codes), as_array(self.factors)))
+
+
+def as_array(batches: list[Tensor] | Tensor) -> NDArray[np.float64]:
+    """Join batches, a list or what a gather made of it, into one float64 array."""
+    if not len(batches):
+        raise ValueError("there are no rows to score: call update first")
+    return np.asarray(dim_zero_cat(batches).cpu().double().numpy())
+
+
+def as_tensors(scores: Scores) -> dict[str, Tensor]:
+    """Turn named floats into named scalars."""
+    return {name: torch.tensor(score, dtype=torch.float64) for name, score in scores.items()}

@@ -1,0 +1,91 @@
+"""Accuracies and distances between what a model infers and the labels."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+
+from vaezoo.metrics.functional.pool import Labels, Pool, Scores, as_codes, hold_out
+
+
+def label_distance(predictions: ArrayLike, labels: ArrayLike) -> Scores:
+    """Euclidean distance of inferred and true labels, averaged over examples (LaRVAE's ℓ2).
+
+    Args:
+        predictions: Inferred labels (N, K).
+        labels: True labels (N, K).
+    """
+    guess, truth = as_codes(predictions, 1, "predictions"), as_codes(labels, 1, "labels")
+    if guess.shape != truth.shape:
+        raise ValueError(f"predictions {guess.shape} and labels {truth.shape} must have one shape")
+    return {"label_distance": float(np.sqrt(((guess - truth) ** 2).sum(axis=1)).mean())}
+
+
+def class_accuracy(classes: ArrayLike, labels: ArrayLike) -> Scores:
+    """Share of examples whose most probable class is their label, classes taken as they are numbered.
+
+    Args:
+        classes: Class probabilities (N, C), or chosen classes (N,).
+        labels: Labels (N,).
+    """
+    chosen, truth = _chosen(classes, labels)
+    return {"class_accuracy": float((chosen == truth).mean())}
+
+
+def cluster_accuracy(classes: ArrayLike, labels: ArrayLike) -> Scores:
+    """Share of examples whose cluster is matched with their label by the best one-to-one map (Kuhn, 1955).
+
+    Args:
+        classes: Cluster probabilities (N, C), or chosen clusters (N,).
+        labels: Labels (N,).
+    """
+    chosen, truth = _chosen(classes, labels)
+    clusters, cluster = np.unique(chosen, return_inverse=True)
+    values, value = np.unique(truth, return_inverse=True)
+    together = np.bincount(cluster.reshape(-1) * len(values) + value.reshape(-1), minlength=clusters.size * values.size)
+    together = together.reshape(clusters.size, values.size)
+    return {"cluster_accuracy": float(together[linear_sum_assignment(together, maximize=True)].sum() / len(truth))}
+
+
+def _chosen(classes: ArrayLike, labels: ArrayLike) -> tuple[Labels, Labels]:
+    table, truth = np.asarray(classes), np.asarray(labels)
+    truth = truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
+    if table.ndim not in (1, 2) or truth.ndim != 1 or len(table) != len(truth) or not len(truth):
+        raise ValueError(f"classes {table.shape} must be (N, C) or (N,), and labels {truth.shape} (N,), N at least 1")
+    if not np.isfinite(table).all():
+        raise ValueError("classes holds NaN or infinity: check the model that produced them")
+    return table.argmax(axis=1) if table.ndim == 2 else table.astype(np.int64), truth.astype(np.int64)
+
+
+def attribute_accuracy(
+    codes: ArrayLike,
+    attributes: ArrayLike,
+    *,
+    test: Pool | None = None,
+    test_fraction: float = 1 / 3,
+    seed: int = 0,
+) -> Scores:
+    """Test accuracy of binary attributes along the difference of class means (Kumar et al., 2018, Table 2).
+
+    The bias minimises the hinge loss exactly: its slope rises by one at each of the points y - s, from minus the
+    number of positives, so the minimum lies between the two middle ones of that rank.
+
+    Args:
+        codes: Codes (N, D).
+        attributes: Attributes (N, K) of two values each; the greater one is positive.
+        test: Codes and attributes to score on; without them a share of the rows is held out.
+        test_fraction: That share.
+        seed: Seed of the split.
+    """
+    part = hold_out(codes, attributes, test, test_fraction, seed)
+    if part.labels.max() > 1:
+        raise ValueError("attributes must have two values each: pass one column for each value of a category")
+    positives = part.labels.sum(axis=0)  # (K,)
+    mean = part.labels.T @ part.codes / positives[:, None]
+    other = (1 - part.labels).T @ part.codes / (len(part.codes) - positives)[:, None]
+    direction = (mean - other).T  # (D, K)
+    kinks = np.sort(2 * part.labels - 1 - part.codes @ direction, axis=0)
+    columns = np.arange(len(positives))
+    bias = (kinks[positives - 1, columns] + kinks[positives, columns]) / 2
+    right = (part.test_codes @ direction + bias > 0) == part.test_labels
+    each = {f"attribute_accuracy_{k}": float(share) for k, share in enumerate(right.mean(axis=0))}
+    return {"attribute_accuracy": float(right.mean()), **each, "attribute_accuracy_seed": seed}

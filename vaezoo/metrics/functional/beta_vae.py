@@ -1,0 +1,71 @@
+"""The BetaVAE score, or Z-diff: can a linear classifier tell which factor two rows share?"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vaezoo.metrics.functional.logistic import fit_logistic
+from vaezoo.metrics.functional.pool import (
+    Array,
+    Labels,
+    Scores,
+    as_labels,
+    as_pool,
+    first_columns,
+    in_own_order,
+)
+from vaezoo.metrics.functional.votes import distances, draw_anchors, draw_fellows, group_rows
+
+
+def beta_vae_score(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    variant: Literal["standardised", "reference", "dip"] = "standardised",
+    points: int = 10_000,
+    test_points: int = 5_000,
+    batch: int = 64,
+    seed: int = 0,
+    discrete: Sequence[int] = (),
+) -> Scores:
+    """BetaVAE score (Higgins et al., 2017, Sec. 3), on pairs drawn from the pool.
+
+    Args:
+        codes: Codes (N, D).
+        factors: Factors (N, K).
+        variant: "reference" is logistic regression on the codes as they are, which depends on their scale;
+            "standardised" divides them by their standard deviations first; "dip" is the one-vs-rest linear SVM with
+            hinge loss and C = 0.01 of DIP-VAE (Kumar et al., 2018, Sec. 4), on the codes as they are.
+        points: Points that the classifier is fitted on.
+        test_points: Points that it is scored on.
+        batch: Pairs averaged into one point.
+        seed: Seed of the pairs.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+    z, v = in_own_order(*as_pool(codes, factors))
+    if v.shape[1] == 1:
+        raise ValueError("factors has one column that varies: this score tells factors apart and needs two")
+    rng, groups, starts = np.random.default_rng(seed), group_rows(as_labels(v)), first_columns(z, discrete)
+    factor = rng.integers(v.shape[1], size=points + test_points)
+    left = draw_anchors(groups, factor[:, None], (len(factor), batch), rng)
+    right = draw_fellows(groups, factor[:, None], left, left.shape, rng)
+    x = distances(z, left, right, starts)
+    if variant == "standardised":
+        x /= np.sqrt(np.where(x.any(axis=0), np.add.reduceat(z.var(axis=0), starts), 1))
+    guess = (support_vectors if variant == "dip" else logistic)(x[:points], factor[:points], x, seed)
+    name, hit = f"beta_vae_{variant}", guess == factor
+    return {name: float(hit[points:].mean()), f"{name}_train": float(hit[:points].mean()), f"{name}_seed": seed}
+
+
+def logistic(x: Array, y: Labels, new_x: Array, seed: int) -> Labels:
+    """Classify rows by logistic regression, which needs no seed."""
+    return np.asarray(fit_logistic(x, y).logits(new_x).argmax(axis=1))
+
+
+def support_vectors(x: Array, y: Labels, new_x: Array, seed: int) -> Labels:
+    """Classify rows by one-vs-rest linear SVMs with hinge loss and C = 0.01."""
+    from sklearn.svm import LinearSVC
+
+    return np.asarray(LinearSVC(loss="hinge", C=0.01, max_iter=100_000, random_state=seed).fit(x, y).predict(new_x))

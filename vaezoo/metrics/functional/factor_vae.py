@@ -1,0 +1,105 @@
+"""The FactorVAE score: which latent varies least while one factor is held fixed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vaezoo.metrics.functional.pool import Array, Scores, as_labels, as_pool, first_columns, in_own_order
+from vaezoo.metrics.functional.votes import Rows, draw_anchors, draw_fellows, group_rows, variances
+
+
+def factor_vae_score(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    votes: int = 10_000,
+    test_votes: int = 5_000,
+    batch: int = 64,
+    threshold: float = 0.05,
+    seed: int = 0,
+    discrete: Sequence[int] = (),
+) -> Scores:
+    """FactorVAE score (Kim and Mnih, 2018, Sec. 4): majority votes fitted on `votes`, scored on `test_votes`.
+
+    Departs from the reference: votes are drawn from the pool, so that nothing is encoded twice and incomplete grids
+    work; a constant latent never votes; the activity threshold shrinks with codes that are all small.
+
+    Args:
+        codes: Codes (N, D).
+        factors: Factors (N, K).
+        votes: Votes that the map from latent to factor is fitted on.
+        test_votes: Votes that it is scored on.
+        batch: Rows of a vote.
+        threshold: Latents whose standard deviation is below it (below its product with the largest one, where that
+            is under 1) do not vote.
+        seed: Seed of the votes.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+    z, v = in_own_order(*as_pool(codes, factors))
+    starts, groups, rng = first_columns(z, discrete), group_rows(as_labels(v)), np.random.default_rng(seed)
+    factor = rng.integers(v.shape[1], size=votes + test_votes)
+    anchor = draw_anchors(groups, factor, factor.shape, rng)
+    rows = draw_fellows(groups, factor[:, None], anchor[:, None], (len(factor), batch), rng)
+    winner, active = steadiest(z, rows, starts, threshold)
+    table, test_table = (
+        vote_table(winner[part], factor[part], len(starts), v.shape[1]) for part in (slice(votes), slice(votes, None))
+    )
+    name, latents = "factor_vae_reference", np.arange(len(starts))
+    score = test_table[latents, table.argmax(axis=1)].sum() / test_votes if active else 0.0
+    train = table.max(axis=1).sum() / votes if active else 0.0
+    return {name: float(score), f"{name}_train": float(train), f"{name}_active": active, f"{name}_seed": seed}
+
+
+def parted_factor_score(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    batch: int = 100,
+    threshold: float = 0.1,
+    seed: int = 0,
+    discrete: Sequence[int] = (),
+) -> Scores:
+    """Factor score as PartedVAE computes it: disjoint batches of one factor value, one map fitted and scored on them.
+
+    Args:
+        codes: Codes (N, D).
+        factors: Factors (N, K).
+        batch: Rows of a vote; a value's last, incomplete batch is left out.
+        threshold: Activity threshold, see `factor_vae_score`.
+        seed: Seed of the shuffle.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+    z, v = in_own_order(*as_pool(codes, factors))
+    order = np.random.default_rng(seed).permutation(len(z))
+    z, labels = z[order], as_labels(v[order])
+    groups = group_rows(labels)
+    rows, factor = [], []
+    for k, sorted_rows in enumerate(groups.order):
+        place = np.arange(len(z)) - groups.first[k, sorted_rows]  # of each sorted row within its value
+        full = place < groups.size[k, sorted_rows] // batch * batch
+        rows.append(sorted_rows[full].reshape(-1, batch))
+        factor.append(np.full(len(rows[-1]), k))
+    if not sum(map(len, rows)):
+        raise ValueError(f"factors hold no value shared by {batch} rows: pass more examples, or a smaller batch")
+    starts = first_columns(z, discrete)
+    winner, active = steadiest(z, np.concatenate(rows), starts, threshold)
+    table = vote_table(winner, np.concatenate(factor), len(starts), labels.shape[1])
+    name, score = "factor_vae_parted", table.max(axis=1).sum() / len(winner) if active else 0.0
+    return {name: float(score), f"{name}_active": active, f"{name}_seed": seed}
+
+
+def steadiest(codes: Array, rows: Rows, starts: NDArray[np.intp], threshold: float) -> tuple[Rows, int]:
+    """Return the active latent of least normalised variance in each vote, and how many latents are active."""
+    spread = np.add.reduceat(codes.var(axis=0, ddof=1), starts)
+    deviation = np.sqrt(spread) * np.asarray(np.maximum.reduceat(np.ptp(codes, axis=0), starts) > 0)
+    active = (deviation > 0) & (deviation >= threshold * min(1.0, deviation.max()))
+    ratio = variances(codes, rows, starts)[:, active] / spread[active]
+    if not active.any():
+        return np.zeros(len(rows), dtype=np.intp), 0
+    return np.flatnonzero(active)[ratio.argmin(axis=1)], int(active.sum())
+
+
+def vote_table(winner: Rows, factor: Rows, latents: int, factors: int) -> NDArray[np.intp]:
+    """Count the votes by winning latent and fixed factor, shape (L, K)."""
+    return np.bincount(winner * factors + factor, minlength=latents * factors).reshape(latents, factors)

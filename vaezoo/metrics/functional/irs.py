@@ -1,0 +1,58 @@
+"""Interventional robustness: how much a latent moves while its best factor is held fixed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vaezoo.metrics.functional.binning import equal_width
+from vaezoo.metrics.functional.pool import Array, Labels, Scores, as_pool, first_columns
+
+
+def irs(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    quantile: float = 0.99,
+    num_bins: int = 20,
+    discrete: Sequence[int] = (),
+) -> Scores:
+    """Interventional robustness score (Suter et al., 2019, Eq. 11), latents weighted by how far they reach.
+
+    Args:
+        codes: Codes (N, D).
+        factors: Factors (N, K), cut into bins of equal width, so that continuous ones will do.
+        quantile: Quantile of the deviations within a factor value; 1 is the paper's maximum.
+        num_bins: Bins of a factor.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+    z, v = as_pool(codes, factors)
+    if not 0 < quantile <= 1:
+        raise ValueError(f"quantile must lie in (0, 1], got {quantile}")
+    starts = first_columns(z, discrete)
+    reach = deviations(z, starts).max(axis=0)  # (L,)
+    moving = np.maximum.reduceat(np.ptp(z, axis=0), starts) > 0
+    if not moving.any():
+        return {f"irs_{100 * quantile:g}": 0.0}
+    table = robustness(z, equal_width(v, num_bins), starts, quantile)[moving]
+    return {f"irs_{100 * quantile:g}": float(np.average(table.max(axis=1), weights=reach[moving]))}
+
+
+def robustness(codes: Array, labels: Labels, starts: NDArray[np.intp], quantile: float) -> Array:
+    """Return 1 less the mean deviation within a factor's values over the greatest deviation, shape (L, K)."""
+    reach = deviations(codes, starts).max(axis=0)
+    columns = []
+    for label in labels.T:
+        order = np.argsort(label, kind="stable")
+        cuts = np.flatnonzero(np.diff(label[order])) + 1
+        groups = np.split(codes[order], cuts)
+        inner = [np.quantile(deviations(group, starts), quantile, axis=0) for group in groups]
+        columns.append(np.mean(inner, axis=0))
+    deviation = np.stack(columns, axis=1)
+    return np.asarray(1 - deviation / np.where(reach > 0, reach, 1)[:, None])
+
+
+def deviations(codes: Array, starts: NDArray[np.intp]) -> Array:
+    """Return the distance of every latent from its mean (N, L): total variation for a discrete one."""
+    gap = np.add.reduceat(np.abs(codes - codes.mean(axis=0)), starts, axis=1)
+    return np.asarray(gap / np.where(np.diff(starts, append=codes.shape[1]) > 1, 2, 1))

@@ -1,0 +1,97 @@
+"""Scores of what a model infers or reconstructs against labels, positions and images."""
+
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy, mse_loss
+from torchmetrics import Metric
+
+from vaezoo.metrics import functional
+from vaezoo.metrics.base import PoolMetric
+
+
+class LabelDistance(PoolMetric):
+    """Mean Euclidean distance of inferred labels (B, K) from true ones (B, K): ℓ2 of LaRVAE."""
+
+    higher_is_better = False
+
+    def __init__(self) -> None:
+        super().__init__(functional.label_distance)
+
+
+class PolarError(PoolMetric):
+    """Squared error of blob positions (B, 2) read from the codes in polar coordinates, as WeLa-VAE measures it."""
+
+    higher_is_better = False
+
+    def __init__(self) -> None:
+        super().__init__(functional.polar_error)
+
+
+class CartesianError(PoolMetric):
+    """Squared error of blob positions (B, 2) read from the codes in Cartesian coordinates (WeLa-VAE)."""
+
+    higher_is_better = False
+
+    def __init__(self) -> None:
+        super().__init__(functional.cartesian_error)
+
+
+class ClassAccuracy(PoolMetric):
+    """Accuracy of the most probable class, from probabilities (B, C) or classes (B,) and labels (B,)."""
+
+    def __init__(self) -> None:
+        super().__init__(functional.class_accuracy)
+
+
+class ClusterAccuracy(PoolMetric):
+    """Accuracy under the best one-to-one map of clusters to labels, from probabilities (B, C) and labels (B,)."""
+
+    def __init__(self) -> None:
+        super().__init__(functional.cluster_accuracy)
+
+
+class AttributeAccuracy(PoolMetric):
+    """Accuracy of binary attributes (B, K) along differences of mean codes (Kumar et al., 2018, Table 2).
+
+    Args:
+        test_fraction: Share of the rows held out.
+        seed: Seed of the split.
+    """
+
+    def __init__(self, test_fraction: float = 1 / 3, seed: int = 0) -> None:
+        super().__init__(partial(functional.attribute_accuracy, test_fraction=test_fraction, seed=seed))
+
+
+class ReconstructionError(Metric):
+    """Mean error of a reconstructed value: per pixel, and per channel of it.
+
+    Args:
+        variant: "squared" error, or "bernoulli" cross-entropy in nats, for values in [0, 1].
+    """
+
+    is_differentiable = False
+    higher_is_better = False
+    full_state_update = False
+    total: Tensor
+    values: Tensor
+
+    def __init__(self, variant: Literal["squared", "bernoulli"] = "squared") -> None:
+        super().__init__()
+        self.variant = variant
+        self.add_state("total", default=torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("values", default=torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
+
+    def update(self, reconstruction: Tensor, x: Tensor) -> None:
+        """Add a batch of reconstructions, means and not logits, and of the images (B, C, H, W)."""
+        if reconstruction.shape != x.shape:
+            raise ValueError(f"reconstruction {tuple(reconstruction.shape)} and x {tuple(x.shape)} must have one shape")
+        error = mse_loss if self.variant == "squared" else binary_cross_entropy
+        self.total += error(reconstruction.detach().double(), x.double(), reduction="sum")
+        self.values += x.numel()
+
+    def compute(self) -> dict[str, Tensor]:
+        """Return the mean over every value so far."""
+        return {f"reconstruction_error_{self.variant}": self.total / self.values}

@@ -1,0 +1,175 @@
+"""Disentanglement scores that compare codes with known factors."""
+
+from functools import partial
+from typing import Literal
+
+from vaezoo.metrics import functional
+from vaezoo.metrics.base import PoolMetric
+
+
+class MIG(PoolMetric):
+    """Mutual information gap (Chen et al., 2018).
+
+    Args:
+        variant: "reference" cuts a latent into `num_bins`; "adaptive" into as many bins as a factor has values, where
+            those are more, so that such a factor can score 1.
+        num_bins: Bins of a continuous latent.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    def __init__(
+        self,
+        variant: Literal["reference", "adaptive"] = "reference",
+        num_bins: int = 20,
+        discrete: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__(partial(functional.mig, variant=variant, num_bins=num_bins, discrete=discrete))
+
+
+class SAP(PoolMetric):
+    """Separated attribute predictability (Kumar et al., 2018).
+
+    Args:
+        variant: "dip" is the paper's R² and balanced accuracy; "reference" is the linear SVM of the reference library,
+            which depends on the scale of the codes.
+        categorical: Columns of the factors that are categories ("dip"; "reference" takes all for categories).
+        threshold: Latents with a smaller standard deviation are inactive ("dip").
+        test_fraction: Share of the rows held out ("reference").
+        seed: Seed of that split ("reference").
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    def __init__(
+        self,
+        variant: Literal["dip", "reference"] = "dip",
+        categorical: tuple[int, ...] = (),
+        threshold: float = 1e-6,
+        test_fraction: float = 1 / 3,
+        seed: int = 0,
+        discrete: tuple[int, ...] = (),
+    ) -> None:
+        dip = partial(functional.sap, categorical=categorical, threshold=threshold, discrete=discrete)
+        svm = partial(functional.sap_svm, test_fraction=test_fraction, seed=seed, discrete=discrete)
+        super().__init__(dip if variant == "dip" else svm)
+
+
+class DCI(PoolMetric):
+    """Disentanglement, completeness and informativeness (Eastwood and Williams, 2018).
+
+    Args:
+        variant: "fast" boosts trees on binned codes; "reference" is scikit-learn's `GradientBoostingClassifier`.
+        test_fraction: Share of the rows held out for informativeness.
+        seed: Seed of the split and of the trees.
+        jobs: Factors fitted at a time.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    def __init__(
+        self,
+        variant: Literal["fast", "reference"] = "fast",
+        test_fraction: float = 1 / 3,
+        seed: int = 0,
+        jobs: int = 1,
+        discrete: tuple[int, ...] = (),
+    ) -> None:
+        score = partial(functional.dci, variant=variant, test_fraction=test_fraction, seed=seed, jobs=jobs)
+        super().__init__(partial(score, discrete=discrete))
+
+
+class FactorVAEScore(PoolMetric):
+    """FactorVAE score (Kim and Mnih, 2018).
+
+    Args:
+        variant: "reference" draws votes from the pool and scores the map on fresh ones; "parted" cuts the pool into
+            batches of one factor value and scores the map on the votes it was fitted on, as PartedVAE does.
+        votes: Votes that the map is fitted on ("reference").
+        test_votes: Votes that it is scored on ("reference").
+        batch: Rows of a vote; None is 64, or 100 for "parted".
+        threshold: Least standard deviation of an active latent; None is 0.05, or 0.1 for "parted".
+        seed: Seed of the votes.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    def __init__(
+        self,
+        variant: Literal["reference", "parted"] = "reference",
+        votes: int = 10_000,
+        test_votes: int = 5_000,
+        batch: int | None = None,
+        threshold: float | None = None,
+        seed: int = 0,
+        discrete: tuple[int, ...] = (),
+    ) -> None:
+        given = {"batch": batch, "threshold": threshold, "seed": seed, "discrete": discrete}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        reference = partial(functional.factor_vae_score, votes=votes, test_votes=test_votes, **chosen)
+        super().__init__(reference if variant == "reference" else partial(functional.parted_factor_score, **chosen))
+
+
+class BetaVAEScore(PoolMetric):
+    """BetaVAE score (Higgins et al., 2017), called Z-diff by DIP-VAE.
+
+    Args:
+        variant: "reference" is logistic regression, which depends on the scale of the codes; "standardised" is the
+            same on codes of unit variance; "dip" is the linear SVM of DIP-VAE.
+        points: Points that the classifier is fitted on.
+        test_points: Points that it is scored on.
+        batch: Pairs averaged into one point.
+        seed: Seed of the pairs.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    def __init__(
+        self,
+        variant: Literal["standardised", "reference", "dip"] = "standardised",
+        points: int = 10_000,
+        test_points: int = 5_000,
+        batch: int = 64,
+        seed: int = 0,
+        discrete: tuple[int, ...] = (),
+    ) -> None:
+        score = partial(functional.beta_vae_score, variant=variant, points=points, test_points=test_points)
+        super().__init__(partial(score, batch=batch, seed=seed, discrete=discrete))
+
+
+class Modularity(PoolMetric):
+    """Modularity (Ridgeway and Mozer, 2018).
+
+    Args:
+        variant: "reference" averages over all latents, a constant one counting 0; "active" leaves constants out.
+        num_bins: Bins of a continuous latent.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    def __init__(
+        self,
+        variant: Literal["reference", "active"] = "reference",
+        num_bins: int = 20,
+        discrete: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__(partial(functional.modularity, variant=variant, num_bins=num_bins, discrete=discrete))
+
+
+class Explicitness(PoolMetric):
+    """Explicitness (Ridgeway and Mozer, 2018).
+
+    Args:
+        test_fraction: Share of the rows held out.
+        seed: Seed of the split.
+    """
+
+    def __init__(self, test_fraction: float = 1 / 3, seed: int = 0) -> None:
+        super().__init__(partial(functional.explicitness, test_fraction=test_fraction, seed=seed))
+
+
+class IRS(PoolMetric):
+    """Interventional robustness score (Suter et al., 2019).
+
+    Args:
+        quantile: Quantile of the deviations within a factor value; 1 is the paper's maximum.
+        num_bins: Bins of a factor.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    def __init__(self, quantile: float = 0.99, num_bins: int = 20, discrete: tuple[int, ...] = ()) -> None:
+        super().__init__(partial(functional.irs, quantile=quantile, num_bins=num_bins, discrete=discrete))
