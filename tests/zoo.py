@@ -6,7 +6,7 @@ import torch
 
 from vaezoo.base import VAE
 from vaezoo.latents import ConcreteLatent, GaussianLatent
-from vaezoo.models import AnnealedVAE, BetaVAE
+from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE
 from vaezoo.networks import DenseNetwork
 from vaezoo.regularizers import KL, Capacity
 from vaezoo.types import Batch
@@ -23,6 +23,11 @@ MODELS: dict[str, Callable[[], VAE]] = {
         network=NETWORK,
     ),
     "BetaVAE": lambda: BetaVAE(SHAPE, 4, beta=2.0, network=NETWORK),
+    "JointVAE": lambda: JointVAE(SHAPE, 4, [3, 2], steps=10, network=NETWORK),
+    "DIPVAE I": lambda: DIPVAE(SHAPE, 4, "i", network=NETWORK),
+    "DIPVAE II": lambda: DIPVAE(SHAPE, 4, "ii", lambda_3=2.0, momentum=0.5, network=NETWORK),
+    "TCVAE": lambda: TCVAE(SHAPE, 4, dataset_size=100, network=NETWORK),
+    "FactorVAE": lambda: FactorVAE(SHAPE, 4, discriminator_width=16, network=NETWORK),
     "AnnealedVAE": lambda: AnnealedVAE(SHAPE, 4, gamma=10.0, max_nats=5.0, steps=10, network=NETWORK),
 }
 

@@ -12,8 +12,15 @@ if TYPE_CHECKING:
     from vaezoo.callbacks import AddRegularizer, SavePictures
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
-    from vaezoo.models import AnnealedVAE, BetaVAE
-    from vaezoo.regularizers import KL, Capacity, Regularizer
+    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE
+    from vaezoo.regularizers import (
+        KL,
+        Capacity,
+        CovarianceMatching,
+        DiscriminatedTotalCorrelation,
+        Regularizer,
+        TotalCorrelation,
+    )
     from vaezoo.types import Batch, Forward, Term
 
 __version__ = "0.1.0"
@@ -25,18 +32,27 @@ _HOME = {
     "BetaVAE": "models",
     "Capacity": "regularizers",
     "ConcreteLatent": "latents",
+    "CovarianceMatching": "regularizers",
+    "DIPVAE": "models",
+    "DiscriminatedTotalCorrelation": "regularizers",
+    "FactorVAE": "models",
     "Forward": "types",
     "GaussianLatent": "latents",
+    "JointVAE": "models",
     "KL": "regularizers",
     "Regularizer": "regularizers",
     "SavePictures": "callbacks",
+    "TCVAE": "models",
     "Term": "types",
+    "TotalCorrelation": "regularizers",
     "VAE": "base",
     "load": "checkpoints",
 }
 
 __all__ = [
+    "DIPVAE",
     "KL",
+    "TCVAE",
     "VAE",
     "AddRegularizer",
     "AnnealedVAE",
@@ -44,11 +60,16 @@ __all__ = [
     "BetaVAE",
     "Capacity",
     "ConcreteLatent",
+    "CovarianceMatching",
+    "DiscriminatedTotalCorrelation",
+    "FactorVAE",
     "Forward",
     "GaussianLatent",
+    "JointVAE",
     "Regularizer",
     "SavePictures",
     "Term",
+    "TotalCorrelation",
     "load",
 ]
 

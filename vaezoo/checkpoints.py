@@ -5,8 +5,7 @@ from typing import Any
 
 import torch
 
-import vaezoo.models  # noqa: F401  (its classes must exist to be found by name)
-from vaezoo.base import VAE
+from vaezoo.models import VAE
 from vaezoo.specs import find
 
 

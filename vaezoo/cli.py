@@ -7,17 +7,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from jsonargparse import ArgumentError, Namespace, set_parsing_settings
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint, ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
-from lightning.pytorch.loggers import CSVLogger, Logger
+from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 
-import vaezoo.models
 from datamodules import ImageDataModule
-from vaezoo.base import VAE
 from vaezoo.callbacks import LastCheckpoint, ThroughputBar
 from vaezoo.errors import one_line
+from vaezoo.models import VAE
 
 set_parsing_settings(add_print_completion_argument=True)
 
@@ -63,6 +64,9 @@ class ZooCLI(LightningCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
+        data = self.config[self.subcommand].data.init_args
+        if "source" in data:
+            data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
         config = self._get(self.config_init, "trainer")
         given = config.logger
         if given is not False:
@@ -77,6 +81,21 @@ class ZooCLI(LightningCLI):
             kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
         kwargs["callbacks"] = [*(config.callbacks or []), *_default_callbacks(config)]
         return super().instantiate_trainer(**kwargs)
+
+    def before_fit(self) -> None:
+        """Tag a run on Weights & Biases with its model, dataset and data source."""
+        names = (type(self.model).__name__, type(self.datamodule).__name__, f"source: {self.datamodule.source}")
+        for logger in self.trainer.loggers:
+            if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
+                logger.experiment.tags = (*(logger.experiment.tags or ()), *names)
+
+    def predict(self, **kwargs: Any) -> None:
+        """Save the codes of the test images, of this rank's share where there are several."""
+        batches: list[torch.Tensor] = [torch.as_tensor(codes) for codes in self.trainer.predict(**kwargs) or []]
+        rank = f"_{self.trainer.global_rank}" if self.trainer.world_size > 1 else ""
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        np.save(self.run_dir / f"codes{rank}.npy", torch.cat(batches).cpu().numpy(), allow_pickle=False)
+        print(f"codes: {self.run_dir}/codes{rank}.npy")
 
     def after_fit(self) -> None:
         """Say where everything is."""

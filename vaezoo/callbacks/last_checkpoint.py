@@ -23,5 +23,5 @@ class LastCheckpoint(ModelCheckpoint):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save the final state, which seldom falls on a multiple of the interval."""
-        if self.dirpath is not None and not trainer.fast_dev_run:
+        if self.dirpath is not None:
             trainer.save_checkpoint(Path(self.dirpath) / "last.ckpt")

@@ -3,13 +3,12 @@
 from functools import partial
 from typing import Literal
 
-import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, mse_loss
 from torchmetrics import Metric
 
 from vaezoo.metrics import functional
-from vaezoo.metrics.base import PoolMetric
+from vaezoo.metrics.base import PoolMetric, as_array, as_tensors
 
 
 class LabelDistance(PoolMetric):
@@ -75,23 +74,20 @@ class ReconstructionError(Metric):
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
-    total: Tensor
-    values: Tensor
+    errors: list[Tensor]
 
     def __init__(self, variant: Literal["squared", "bernoulli"] = "squared") -> None:
         super().__init__()
         self.variant = variant
-        self.add_state("total", default=torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
-        self.add_state("values", default=torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("errors", default=[], dist_reduce_fx="cat")
 
     def update(self, reconstruction: Tensor, x: Tensor) -> None:
         """Add a batch of reconstructions, means and not logits, and of the images (B, C, H, W)."""
         if reconstruction.shape != x.shape:
             raise ValueError(f"reconstruction {tuple(reconstruction.shape)} and x {tuple(x.shape)} must have one shape")
         error = mse_loss if self.variant == "squared" else binary_cross_entropy
-        self.total += error(reconstruction.detach().double(), x.double(), reduction="sum")
-        self.values += x.numel()
+        self.errors.append(error(reconstruction.detach().float(), x.float(), reduction="none").flatten(1).mean(dim=1))
 
     def compute(self) -> dict[str, Tensor]:
-        """Return the mean over every value so far."""
-        return {f"reconstruction_error_{self.variant}": self.total / self.values}
+        """Return the mean over all examples so far."""
+        return as_tensors({f"reconstruction_error_{self.variant}": float(as_array(self.errors).mean())})

@@ -100,10 +100,17 @@ class FactorVAEScore(PoolMetric):
         seed: int = 0,
         discrete: tuple[int, ...] = (),
     ) -> None:
-        given = {"batch": batch, "threshold": threshold, "seed": seed, "discrete": discrete}
-        chosen = {name: value for name, value in given.items() if value is not None}
-        reference = partial(functional.factor_vae_score, votes=votes, test_votes=test_votes, **chosen)
-        super().__init__(reference if variant == "reference" else partial(functional.parted_factor_score, **chosen))
+        reference = partial(functional.factor_vae_score, votes=votes, test_votes=test_votes)
+        rows, deviation = (64, 0.05) if variant == "reference" else (100, 0.1)
+        super().__init__(
+            partial(
+                reference if variant == "reference" else functional.parted_factor_score,
+                batch=rows if batch is None else batch,
+                threshold=deviation if threshold is None else threshold,
+                seed=seed,
+                discrete=discrete,
+            )
+        )
 
 
 class BetaVAEScore(PoolMetric):

@@ -75,7 +75,7 @@ class CovarianceMatching(Regularizer):
 def _identity_gap(cov: Tensor) -> tuple[Tensor, Tensor]:
     """Σ_{i≠j} C_ij² and Σ_i (C_ii − 1)²."""
     diagonal = cov.diagonal()
-    return cov.square().sum() - diagonal.square().sum(), (diagonal - 1).square().sum()
+    return (cov - diagonal.diag()).square().sum(), (diagonal - 1).square().sum()
 
 
 def _third_moments(mean: Tensor, variance: Tensor) -> Tensor:

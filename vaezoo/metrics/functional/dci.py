@@ -1,13 +1,13 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.boosting import bin_codes, boost
-from vaezoo.metrics.functional.pool import Array, Holdout, Pool, Scores, first_columns, hold_out
+from vaezoo.metrics.functional.pool import Array, Holdout, Labels, Pool, Scores, first_columns, hold_out
 
 
 def dci(
@@ -68,28 +68,34 @@ def completeness(table: Array) -> float:
 
 def fit_fast(part: Holdout, seed: int, jobs: int) -> tuple[Array, float, float]:
     """Return the importances (D, K), training and test accuracy of `boost`."""
-    from joblib import Parallel, delayed
-
     data = bin_codes(part.codes, part.test_codes)
-    fits = Parallel(n_jobs=jobs, prefer="threads")(delayed(boost)(data, label, seed) for label in part.labels.T)
-    guess = np.stack([guess for _, guess in fits], axis=1)
-    right = guess == np.concatenate([part.labels, part.test_labels])
-    importance = np.stack([importance for importance, _ in fits], axis=1)
-    return importance, float(right[: len(part.codes)].mean()), float(right[len(part.codes) :].mean())
+
+    def fit(label: Labels, test_label: Labels) -> tuple[Array, float, float]:
+        importance, guess = boost(data, label, seed)
+        train, tested = guess[: len(label)] == label, guess[len(label) :] == test_label
+        return importance, float(train.mean()), float(tested.mean())
+
+    return _each_factor(fit, part, jobs)
 
 
 def fit_reference(part: Holdout, seed: int, jobs: int) -> tuple[Array, float, float]:
     """Return the importances (D, K), training and test accuracy of the reference's estimator."""
-    from joblib import Parallel, delayed
     from sklearn.ensemble import GradientBoostingClassifier
 
-    def fit(label: Array, test_label: Array) -> tuple[Array, float, float]:
+    def fit(label: Labels, test_label: Labels) -> tuple[Array, float, float]:
         model = GradientBoostingClassifier(random_state=seed).fit(part.codes, label)
-        accuracy = model.score(part.codes, label), model.score(part.test_codes, test_label)
-        return model.feature_importances_, *accuracy
+        return model.feature_importances_, model.score(part.codes, label), model.score(part.test_codes, test_label)
 
-    fits = Parallel(n_jobs=jobs, prefer="threads")(
-        delayed(fit)(*pair) for pair in zip(part.labels.T, part.test_labels.T, strict=True)
+    return _each_factor(fit, part, jobs)
+
+
+def _each_factor(
+    fit: Callable[[Labels, Labels], tuple[Array, float, float]], part: Holdout, jobs: int
+) -> tuple[Array, float, float]:
+    from sklearn.utils.parallel import Parallel, delayed
+
+    labels = zip(part.labels.T, part.test_labels.T, strict=True)
+    importance, train, tested = zip(
+        *Parallel(n_jobs=jobs, prefer="threads")(delayed(fit)(*pair) for pair in labels), strict=True
     )
-    importance, train, tested = zip(*fits, strict=True)
     return np.stack(importance, axis=1), float(np.mean(train)), float(np.mean(tested))

@@ -1,9 +1,11 @@
 """Multinomial logistic regression, with the objective, start and stopping rule of scikit-learn's defaults."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from vaezoo.metrics.functional.pool import Array, Labels
 
@@ -16,6 +18,12 @@ class Logistic(NamedTuple):
     def logits(self, x: Array) -> Array:
         """Return the logits (N, C) of the rows of x (N, D)."""
         return np.asarray(x @ self.weights[:, :-1].T + self.weights[:, -1])
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    # Matrices this thin gain nothing from threads, and on a busy machine BLAS takes ten times as long to wait for them.
+    return ThreadpoolController()
 
 
 def fit_logistic(x: Array, y: Labels, steps: int = 100) -> Logistic:
@@ -36,18 +44,21 @@ def fit_logistic(x: Array, y: Labels, steps: int = 100) -> Logistic:
     free = slice(1 if classes == 2 else 0, None)  # two classes share one weight vector
 
     def objective(flat: Array) -> tuple[float, Array]:
-        w = np.zeros_like(target)
+        w = np.zeros(target.shape)
         w[free] = flat.reshape(-1, len(xt))
         logits = w @ xt  # (C, N)
         top = logits.max(axis=0)
         p = np.exp(logits - top, out=logits)
         total = p.sum(axis=0)
         loss = (np.log(total).sum() + top.sum() - (w * target).sum()) / rows + (decay * w**2).sum() / 2
-        slope = ((p / total) @ xt.T - target) / rows + decay * w
+        p /= total
+        slope = (p @ xt.T - target) / rows + decay * w
         return float(loss), slope[free].ravel()
 
     start = np.zeros(target[free].size)
     options = {"maxiter": steps, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
-    weights = np.zeros_like(target)
-    weights[free] = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x.reshape(-1, len(xt))
+    with _libraries().limit(limits=1, user_api="blas"):
+        found: Array = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    weights = np.zeros(target.shape)
+    weights[free] = found.reshape(-1, len(xt))
     return Logistic(weights)

@@ -80,9 +80,10 @@ def modularity_by_code(table: Array) -> Array:
     squares = table**2
     best = squares.max(axis=1)
     if table.shape[1] == 1:  # one factor cannot be mixed with another
-        return (best > 0).astype(np.float64)
-    rest = np.divide(squares.sum(axis=1) - best, best * (table.shape[1] - 1), out=np.ones_like(best), where=best > 0)
-    return np.asarray(1 - rest)
+        return np.asarray(best > 0, dtype=np.float64)
+    rest = squares.sum(axis=1) - best
+    share = np.divide(rest, best * (table.shape[1] - 1), out=np.ones(len(table)), where=best > 0)
+    return np.asarray(1 - share)
 
 
 def modularity(

@@ -28,11 +28,12 @@ def fit_one_feature(x: Array, y: Labels, cost: float = 0.01, steps: int = 100) -
     rows = np.arange(len(y))
     w, b = np.zeros(len(counts)), np.zeros(len(counts))
     for step in range(steps):
-        margin = x[:, None] * w + b  # (N, C)
+        margin = np.multiply.outer(w, x) + b[:, None]  # (C, N)
         active = margin > -1
-        own = margin[rows, y] < 1
-        active[rows, y] = False
-        negative = 2 * cost * other * (powers @ active)  # (3, C): sums of 1, x, x² over active rows
+        own = margin[y, rows] < 1
+        active[y, rows] = False
+        # Sums of 1, x and x² over the active rows of either side, (3, C).
+        negative = 2 * cost * other * np.einsum("pn,cn->pc", powers, active)
         positive = 2 * cost * weight * np.stack([np.bincount(y, own * p, len(counts)) for p in powers])
         n, sx, sxx = positive + negative
         ty, txy, _ = positive - negative

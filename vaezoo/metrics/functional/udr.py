@@ -64,7 +64,8 @@ def lasso(source: Array, target: Array, alpha: float) -> Array:
     """Return the absolute lasso coefficients of every target latent on the source latents, shape (D, E)."""
     from sklearn.linear_model import Lasso
 
-    return np.abs(Lasso(alpha=alpha, precompute=True).fit(source, target).coef_.reshape(target.shape[1], -1)).T
+    weights = Lasso(alpha=alpha, precompute=True).fit(source, target).coef_
+    return np.asarray(np.abs(weights)).reshape(target.shape[1], -1).T
 
 
 def spearman(source: Array, target: Array) -> Array:
@@ -74,4 +75,4 @@ def spearman(source: Array, target: Array) -> Array:
     ranks = [rankdata(z, axis=0) - (len(z) + 1) / 2 for z in (source, target)]
     sizes = [np.sqrt((r**2).sum(axis=0)) for r in ranks]
     left, right = (r / np.where(size > 0, size, 1) for r, size in zip(ranks, sizes, strict=True))
-    return np.abs(left.T @ right)
+    return np.asarray(np.abs(left.T @ right))

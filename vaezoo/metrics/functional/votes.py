@@ -14,13 +14,13 @@ CHUNK = 256  # votes at a time: their codes stay in the processor's cache
 
 
 class Groups(NamedTuple):
-    """The rows of a pool sorted by the value of each factor; all arrays are (K, N)."""
+    """The rows of a pool sorted by the value of each factor."""
 
-    order: Rows  # rows by factor value
-    first: Rows  # place in `order` where the group of a row starts
-    size: Rows  # rows in that group
-    anchors: Rows  # rows whose value another row shares come first
-    shared: Rows  # how many of those there are, (K,)
+    order: Rows  # (K, N): rows by factor value
+    first: Rows  # (K, N): place in `order` where the group of a row starts
+    size: Rows  # (K, N): rows in that group
+    anchors: Rows  # (K, N): rows whose value another row shares come first
+    shared: Rows  # (K,): how many of those there are
 
 
 def group_rows(labels: Labels) -> Groups:
@@ -36,13 +36,14 @@ def group_rows(labels: Labels) -> Groups:
 def draw_anchors(groups: Groups, factor: Rows, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
     """Draw rows at random, one of whose fellows shares the value of `factor`, which broadcasts to `shape`."""
     place = (rng.random(shape) * groups.shared[factor]).astype(np.intp)
-    return np.asarray(groups.anchors[factor, place])
+    return np.asarray(groups.anchors.take(factor * groups.anchors.shape[1] + place))
 
 
 def draw_fellows(groups: Groups, factor: Rows, anchor: Rows, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
     """Draw, with replacement, rows that share the value of `factor` with the row `anchor`."""
-    place = (rng.random(shape) * groups.size[factor, anchor]).astype(np.intp)
-    return np.asarray(groups.order[factor, groups.first[factor, anchor] + place])
+    start = factor * groups.order.shape[1]  # of the factor, once (K, N) is read as one line
+    place = (rng.random(shape) * groups.size.take(start + anchor)).astype(np.intp)
+    return np.asarray(groups.order.take(start + groups.first.take(start + anchor) + place))
 
 
 def chunks(votes: int) -> Iterator[slice]:
@@ -68,7 +69,7 @@ def variances(codes: Array, rows: Rows, starts: NDArray[np.intp]) -> Array:
         z = codes[rows[part]]  # (CHUNK, B, D)
         z -= z.mean(axis=1, keepdims=True)
         np.einsum("vbd,vbd->vd", z, z, out=out[part])
-    return np.add.reduceat(out, starts, axis=1) / (rows.shape[1] - 1)
+    return np.asarray(np.add.reduceat(out, starts, axis=1) / (rows.shape[1] - 1))
 
 
 def distances(codes: Array, left: Rows, right: Rows, starts: NDArray[np.intp]) -> Array:

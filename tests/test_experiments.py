@@ -1,0 +1,54 @@
+"""Every configuration in experiments/ runs through the real command line, on small data in the official layouts."""
+
+import csv
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+import vaezoo
+from tests.datamodules import test_celeba, test_chairs, test_mnist
+from vaezoo.cli import run
+
+CONFIGS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
+SMALL = {"ChairsDataModule": ["--data.val_size=4"]}
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    test_celeba.write(folder)
+    test_chairs.write(folder)
+    for name in ("MNIST", "FashionMNIST"):
+        test_mnist.write(folder / name / "raw", "train", test_mnist.pictures(40, 0), torch.arange(40) % 10)
+        test_mnist.write(folder / name / "raw", "t10k", test_mnist.pictures(15, 1), torch.arange(15) % 10)
+    return folder
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+def test_an_experiment_trains_and_leaves_a_complete_folder(
+    config: Path, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = [(place, None, name) for place, _, name in test_celeba.CelebA.file_list]
+    monkeypatch.setattr(test_celeba.CelebA, "file_list", lists)  # those written here have other checksums
+    given = yaml.safe_load(config.read_text())
+    options = ["--data.batch_size=4", "--trainer.max_steps=2", "--trainer.limit_val_batches=1"]
+    options += ["--trainer.val_check_interval=2", *SMALL.get(given["data"]["class_path"], [])]
+    assert run(["fit", f"--config={config}", f"--data.data_dir={data_dir}", *options]) == 0
+    (folder,) = Path("runs", config.stem).iterdir()
+    saved = yaml.safe_load((folder / "config.yaml").read_text())
+    assert saved["model"]["class_path"].endswith(given["model"]["class_path"])
+    validates = given["data"]["init_args"].get("val_size", 1) > 0
+    rows = list(csv.DictReader((folder / "metrics.csv").open()))
+    assert any(row["train/loss"] for row in rows)
+    assert not validates or any(row["val/loss"] for row in rows)
+    kept = {file.name for file in (folder / "checkpoints").iterdir()}
+    assert kept == ({"last.ckpt", "best.ckpt"} if validates else {"last.ckpt"})
+    assert len(list((folder / "pictures").glob("*.png"))) == 2 + len(vaezoo.load(folder / "checkpoints" / "last.ckpt").latents)
+
+
+def test_every_experiment_says_what_it_serves() -> None:
+    for config in CONFIGS:
+        assert config.read_text().startswith("# "), f"{config.name} has no header comment"
