@@ -46,7 +46,8 @@ def test_an_experiment_trains_and_leaves_a_complete_folder(
     assert not validates or any(row["val/loss"] for row in rows)
     kept = {file.name for file in (folder / "checkpoints").iterdir()}
     assert kept == ({"last.ckpt", "best.ckpt"} if validates else {"last.ckpt"})
-    assert len(list((folder / "pictures").glob("*.png"))) == 2 + len(vaezoo.load(folder / "checkpoints" / "last.ckpt").latents)
+    latents = vaezoo.load(folder / "checkpoints" / "last.ckpt").latents
+    assert len(list((folder / "pictures").glob("*.png"))) == 2 + len(latents)
 
 
 def test_every_experiment_says_what_it_serves() -> None:

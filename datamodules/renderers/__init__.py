@@ -1,0 +1,1 @@
+"""Datasets drawn from their factors instead of read from disk."""
