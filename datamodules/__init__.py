@@ -1,0 +1,22 @@
+"""LightningDataModules of the datasets that the papers use."""
+
+from datamodules.base import ImageDataModule
+from datamodules.blobs import BlobsDataModule
+from datamodules.celeba import CelebADataModule
+from datamodules.chairs import ChairsDataModule
+from datamodules.dsprites import DSpritesDataModule
+from datamodules.isaac3d import Isaac3DDataModule
+from datamodules.mnist import FashionMNISTDataModule, MNISTDataModule
+from datamodules.shapes3d import Shapes3DDataModule
+
+__all__ = [
+    "BlobsDataModule",
+    "CelebADataModule",
+    "ChairsDataModule",
+    "DSpritesDataModule",
+    "FashionMNISTDataModule",
+    "ImageDataModule",
+    "Isaac3DDataModule",
+    "MNISTDataModule",
+    "Shapes3DDataModule",
+]

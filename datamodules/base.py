@@ -1,0 +1,232 @@
+"""What all datamodules share: splits, the labelled set, batched loading and conversion on the device."""
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from lightning.pytorch import LightningDataModule
+from torch import Tensor
+
+from datamodules.factors import Factor, FactorKind, LabelForm, choose, label, ravel, unravel
+from datamodules.loader import BatchLoader, Epochs
+from datamodules.memory import InMemory
+from datamodules.sources import ImageSource
+from datamodules.splits import balanced, count_of, split
+from vaezoo.types import Batch
+
+
+class ImageDataModule(LightningDataModule):
+    """Images with factors, split into training, validation and test sets, with labels for some of them.
+
+    A training batch holds `batch_size` images from a stream of the whole training set. Labels come with it in one of
+    two ways:
+
+    - Beside the stream, by default. `labelled_batch_size` labelled images follow in every batch, from a second stream
+      that goes round the labelled set for ever. Rows of the first stream carry no label even where one is known.
+    - Within the stream, at `labelled_batch_size=0`. No image is added; rows of the stream carry a label where they have
+      one, which at `labels=1.0` is everywhere.
+
+    Training looks up labels of the labelled set alone, and every other row holds NaN, so no other label can reach a
+    loss. Validation and test batches are fully labelled.
+
+    Args:
+        data_dir: Folder of the official files.
+        batch_size: Images a batch on each rank.
+        labels: Labelled training images: a count, or a fraction in (0, 1]; none where None.
+        labelled_factors: Factors that labels hold; all where None.
+        labelled_batch_size: Labelled images added to each training batch; `batch_size` where None; at 0 the images of
+            the stream keep their own labels.
+        label_form: "rank" scales each factor to [0, 1]; "index" gives class indices; "onehot" one column a class.
+        split_seed: Seed of the splits and of the labelled set.
+        val_size: Images held out for validation.
+        test_size: Images held out for testing.
+        num_workers: Worker processes; 0 is best for sources in memory.
+        device_resident: Keep all pictures as bytes on the training device, read or drawn once; batches then bring only
+            ids from the host.
+    """
+
+    image_shape: tuple[int, int, int]
+    factors: Sequence[Factor]
+    source: Literal["file", "render"]
+    """Where the pictures come from; recorded with every run."""
+
+    def __init__(
+        self,
+        data_dir: str | Path = "data",
+        batch_size: int = 64,
+        labels: int | float | None = None,
+        labelled_factors: list[str] | None = None,
+        labelled_batch_size: int | None = None,
+        label_form: LabelForm = "rank",
+        split_seed: int = 0,
+        val_size: int = 10_000,
+        test_size: int = 10_000,
+        num_workers: int = 0,
+        device_resident: bool = False,
+    ) -> None:
+        super().__init__()
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        if labelled_batch_size is not None and labelled_batch_size < 0:
+            raise ValueError(f"labelled_batch_size must be at least 0, not {labelled_batch_size}")
+        self.data_dir = Path(data_dir)
+        self.batch_size, self.labels, self.split_seed, self.num_workers = batch_size, labels, split_seed, num_workers
+        self.labelled_batch_size = batch_size if labelled_batch_size is None else labelled_batch_size
+        self.label_form, self.val_size, self.test_size = label_form, val_size, test_size
+        self.labelled_factors = choose(self.factors, labelled_factors)
+        self.device_resident = device_resident
+        self._resident: InMemory | None = None
+        self._training: BatchLoader | None = None
+
+    @property
+    def factor_names(self) -> tuple[str, ...]:
+        """Names of the factors, in the order of their indices."""
+        return tuple(factor.name for factor in self.factors)
+
+    @property
+    def factor_sizes(self) -> tuple[int, ...]:
+        """Number of values of each factor."""
+        return tuple(factor.size for factor in self.factors)
+
+    @property
+    def factor_kinds(self) -> tuple[FactorKind, ...]:
+        """Kind of each factor."""
+        return tuple(factor.kind for factor in self.factors)
+
+    @property
+    def label_size(self) -> int:
+        """Width of a label."""
+        chosen = self.labelled_factors
+        return sum(factor.size for factor in chosen) if self.label_form == "onehot" else len(chosen)
+
+    def open(self) -> ImageSource:
+        """Open the pictures, building a cache where one is needed; where it cannot, the error says what to do."""
+        raise NotImplementedError
+
+    @cached_property
+    def pictures(self) -> ImageSource:
+        """All pictures, by id."""
+        return self.open()
+
+    def factors_of(self, ids: Tensor) -> Tensor:
+        """Factor indices of images by id, (B, K)."""
+        raise NotImplementedError
+
+    def split_ids(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids of the training, validation and test images; at random where no official split exists."""
+        return split(len(self.pictures), self.val_size, self.test_size, self.split_seed)
+
+    def labels_of(self, ids: Tensor) -> Tensor:
+        """Labels of images by id, (B, label_size)."""
+        columns = [self.factor_names.index(factor.name) for factor in self.labelled_factors]
+        return label(self.factors_of(ids)[:, columns], list(self.labelled_factors), self.label_form)
+
+    def cells_of(self, ids: Tensor) -> Tensor:
+        """Cells over which the labelled set is balanced: the classes of the labelled factors, (B,)."""
+        columns = [self.factor_names.index(factor.name) for factor in self.labelled_factors]
+        return ravel(self.factors_of(ids)[:, columns], tuple(factor.size for factor in self.labelled_factors))
+
+    def prepare_data(self) -> None:
+        """Build caches in one process before the others look for them."""
+        _ = self.pictures
+
+    def setup(self, stage: str | None = None) -> None:
+        """Split the data and choose the labelled images; their ids go into the run's folder."""
+        self.save_hyperparameters({"dataset": type(self).__name__, "data_source": self.source})
+        self.train_ids, self.val_ids, self.test_ids = self.split_ids()
+        self.labelled_ids = self.train_ids[:0]
+        if self.labels is not None:
+            count = count_of(self.labels, len(self.train_ids), "labels")
+            self.labelled_ids = self.train_ids[balanced(self.cells_of(self.train_ids), count, self.split_seed)]
+        # Every id points to its row of the known labels; row 0 is NaN, for ids without one.
+        self._label_row = torch.zeros(len(self.pictures), dtype=torch.long)
+        self._label_row[self.labelled_ids] = torch.arange(1, len(self.labelled_ids) + 1)
+        self._known_labels = torch.full((len(self.labelled_ids) + 1, self.label_size), torch.nan)
+        self._known_labels[1:] = self.labels_of(self.labelled_ids)
+        self._save_labelled_ids()
+        self._training = None
+
+    def train_dataloader(self) -> BatchLoader:
+        """Shuffled batches of all training images, with labels as the class describes."""
+        if self._training is None:
+            seed = int(os.environ.get("PL_GLOBAL_SEED", 0))
+            epochs = Epochs(self.train_ids, self.batch_size, True, seed, self.labelled_ids, self.labelled_batch_size)
+            self._training = self._loader(epochs, self._training_batch)
+        return self._training
+
+    def state_dict(self) -> dict[str, Any]:
+        """Position in the training data. Lightning restores that of a loader only in the middle of an epoch."""
+        return {} if self._training is None else self._training.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue with the next batch of the training data."""
+        self.train_dataloader().load_state_dict(state_dict)
+
+    def val_dataloader(self) -> BatchLoader | list[BatchLoader]:
+        """Labelled validation images in order."""
+        return self._evaluation(self.val_ids)
+
+    def test_dataloader(self) -> BatchLoader | list[BatchLoader]:
+        """Labelled test images in order."""
+        return self._evaluation(self.test_ids)
+
+    def predict_dataloader(self) -> BatchLoader | list[BatchLoader]:
+        """The test images."""
+        return self._evaluation(self.test_ids)
+
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        """Move images and labels; the mask stays on the host, where picking rows by it is free."""
+        return Batch(batch.x.to(device, non_blocking=True), batch.y.to(device, non_blocking=True), batch.labelled)
+
+    def on_after_batch_transfer(self, batch: Batch, dataloader_idx: int) -> Batch:
+        """Bytes become floats in [0, 1] on the device: a quarter of the traffic."""
+        x = self._resident_on(batch.x.device).images(batch.x) if self.device_resident else batch.x
+        return batch._replace(x=x.float().div_(255))
+
+    def _evaluation(self, ids: Tensor) -> BatchLoader | list[BatchLoader]:
+        if not len(ids):
+            return []
+        return self._loader(Epochs(ids, self.batch_size, shuffle=False, seed=0), self._evaluation_batch)
+
+    def _loader(self, epochs: Epochs, fetch: Any) -> BatchLoader:
+        workers = 0 if self.device_resident else self.num_workers  # ids alone need no help
+        return BatchLoader(fetch, epochs, workers, pin_memory=torch.cuda.is_available())
+
+    def _training_batch(self, ids: Tensor, labelled: int) -> Batch:
+        rows = self._label_row.index_select(0, ids)
+        if self.labelled_batch_size:
+            rows[: len(ids) - labelled].zero_()  # the stream of all data is unlabelled even where a label is known
+        return Batch(self._fetch(ids), self._known_labels.index_select(0, rows), rows > 0)
+
+    def _evaluation_batch(self, ids: Tensor, labelled: int) -> Batch:
+        return Batch(self._fetch(ids), self.labels_of(ids), torch.ones(len(ids), dtype=torch.bool))
+
+    def _fetch(self, ids: Tensor) -> Tensor:
+        return ids if self.device_resident else self.pictures.images(ids)
+
+    def _resident_on(self, device: torch.device) -> InMemory:
+        if self._resident is None or self._resident.store.device != device:
+            self._resident = InMemory.copy_of(self.pictures, self.image_shape, device)
+        return self._resident
+
+    def _save_labelled_ids(self) -> None:
+        folder = self.trainer.log_dir if self.trainer is not None else None  # a collective call: on every rank
+        if folder is not None and len(self.labelled_ids) and self.trainer is not None and self.trainer.is_global_zero:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            np.save(Path(folder) / "labelled_ids.npy", self.labelled_ids.numpy(), allow_pickle=False)
+
+
+class GridDataModule(ImageDataModule):
+    """A dataset that holds every combination of its factors, numbered with the last factor changing fastest."""
+
+    def factors_of(self, ids: Tensor) -> Tensor:
+        """Factor indices of images by id, (B, K)."""
+        return unravel(ids, self.factor_sizes)
+
+    def images_at(self, factors: Tensor) -> Tensor:
+        """Images at factor indices (B, K), float in [0, 1] on the host, (B, C, H, W)."""
+        return self.pictures.images(ravel(factors, self.factor_sizes).cpu()).float() / 255

@@ -1,0 +1,70 @@
+"""Blobs: one blurred disk anywhere on a canvas, with weak labels of where it is."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from datamodules.base import GridDataModule
+from datamodules.factors import Factor, ravel
+from datamodules.renderers.blobs import SIZE, BlobsRenderer
+from datamodules.sources import Rendered
+from datamodules.weak_labels import memberships, polar
+
+
+class BlobsDataModule(GridDataModule):
+    """Blobs of WeLa-VAE (Margonis et al., 2020, Section 4.1): 4096 positions × 25 blobs, 64×64×1.
+
+    Labels are not factors but weak ones: the sector and the ring, seen from the top left corner, that hold the blob,
+    one-hot side by side. All images carry them unless `labels` says otherwise.
+
+    Args:
+        bins: Number of sectors and of rings, the p of the paper, 2 to 8.
+        jitter: Largest change of a blob's radius, as a fraction of it.
+        samples: Blobs at each position.
+        labels: As in `ImageDataModule`.
+        labelled_batch_size: As in `ImageDataModule`; by default, images of the stream carry their own labels.
+        options: As in `ImageDataModule`.
+    """
+
+    image_shape = BlobsRenderer.image_shape
+    source = "render"
+
+    def __init__(
+        self,
+        bins: int = 2,
+        jitter: float = 0.1,
+        samples: int = 25,
+        labels: int | float | None = 1.0,
+        labelled_batch_size: int | None = 0,
+        **options: Any,
+    ) -> None:
+        self.bins = bins
+        self.renderer = BlobsRenderer(jitter=jitter, samples=samples)
+        self.factors = (Factor("row", SIZE), Factor("column", SIZE), Factor("radius", samples))
+        super().__init__(
+            labels=labels,
+            labelled_batch_size=labelled_batch_size,
+            labelled_factors=None,
+            label_form="onehot",
+            **options,
+        )
+
+    @property
+    def label_size(self) -> int:
+        """Width of a label: sectors, then rings."""
+        return 2 * self.bins
+
+    def open(self) -> Rendered:
+        """The renderer."""
+        return Rendered(self.renderer)
+
+    def labels_of(self, ids: Tensor) -> Tensor:
+        """Sector and ring of images by id, one-hot each, (B, 2 · bins)."""
+        rows, columns, _ = self.factors_of(ids).unbind(1)
+        return torch.cat(memberships(*polar(rows, columns), self.bins), dim=1)
+
+    def cells_of(self, ids: Tensor) -> Tensor:
+        """Cells over which the labelled set is balanced: pairs of a sector and a ring, (B,)."""
+        sector, ring = self.labels_of(ids).chunk(2, dim=1)
+        return ravel(torch.stack([sector.argmax(1), ring.argmax(1)], dim=1), (self.bins, self.bins))

@@ -1,0 +1,83 @@
+"""Ground-truth factors: what varies, how it is numbered, and how it becomes a label."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+FactorKind = Literal["categorical", "ordered", "periodic"]
+LabelForm = Literal["rank", "index", "onehot"]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of variation.
+
+    Attributes:
+        name: How it is called in configurations and figures.
+        size: Number of values it takes.
+        kind: "categorical", "ordered", or "periodic" where the last value is next to the first.
+    """
+
+    name: str
+    size: int
+    kind: FactorKind = "ordered"
+
+
+def choose(factors: Sequence[Factor], names: list[str] | None) -> tuple[Factor, ...]:
+    """The factors of these names, in the order of the dataset; all where None."""
+    known = ", ".join(factor.name for factor in factors)
+    if names is None:
+        return tuple(factors)
+    if not names:
+        raise ValueError(f"labelled_factors is empty; name some of {known}, or leave it out for all")
+    if unknown := sorted(set(names) - {factor.name for factor in factors}):
+        raise ValueError(f"labelled_factors {', '.join(unknown)} not known; choose from {known}")
+    return tuple(factor for factor in factors if factor.name in names)
+
+
+def unravel(ids: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Factor indices of grid points, the last factor changing fastest: (B,) to (B, K)."""
+    strides, bounds = _grid(sizes, ids.device)
+    return ids[:, None] // strides % bounds
+
+
+def ravel(factors: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Grid points of factor indices: (B, K) to (B,)."""
+    strides, bounds = _grid(sizes, factors.device)
+    if factors.ndim != 2 or factors.shape[1] != len(sizes) or factors.is_floating_point():
+        raise ValueError(f"factors must be integers (B, {len(sizes)}), not {factors.dtype} {tuple(factors.shape)}")
+    if bool(((factors < 0) | (factors >= bounds)).any()):
+        raise ValueError(f"factors must be indices from 0 to below {sizes}")
+    return (factors * strides).sum(1)
+
+
+@lru_cache
+def _grid(sizes: tuple[int, ...], device: torch.device) -> tuple[Tensor, Tensor]:
+    """How far apart neighbours in each factor are, and how many values it has, (K,) each; kept, as every batch asks."""
+    strides = [prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    return torch.tensor(strides, device=device), torch.tensor(sizes, device=device)
+
+
+def label(factors: Tensor, chosen: list[Factor], form: LabelForm) -> Tensor:
+    """Labels from the indices of the chosen factors.
+
+    Args:
+        factors: Indices of the chosen factors, (B, K).
+        chosen: The factors, in the same order.
+        form: "rank" spreads each factor's values evenly over [0, 1]; "index" keeps the class index; "onehot" gives
+            one column a class.
+
+    Returns:
+        (B, K), or (B, Σ sizes) for "onehot", float32.
+    """
+    if form == "index":
+        return factors.float()
+    if form == "rank":
+        return factors / torch.tensor([max(factor.size - 1, 1) for factor in chosen])
+    return torch.cat([one_hot(factors[:, i], factor.size).float() for i, factor in enumerate(chosen)], dim=1)

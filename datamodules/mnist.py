@@ -1,0 +1,94 @@
+"""MNIST and FashionMNIST: small grey pictures of ten classes."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+from torchvision import datasets
+
+from datamodules.base import ImageDataModule
+from datamodules.factors import Factor, LabelForm
+from datamodules.memory import InMemory
+from datamodules.splits import split
+
+
+class MNISTDataModule(ImageDataModule):
+    """MNIST (LeCun et al., 1998): 60,000 + 10,000 handwritten digits, resized bilinearly and not binarised.
+
+    Files are torchvision's, in `data_dir/MNIST/raw`. The official test set is the test split; validation images are
+    held out of the official training set.
+
+    Args:
+        image_size: Height and width of the pictures; the files hold 28.
+        download: Let torchvision fetch missing files.
+        label_form: As in `ImageDataModule`; class indices by default, as classes have no rank.
+        options: As in `ImageDataModule`.
+    """
+
+    factors = (Factor("digit", 10, "categorical"),)
+    source = "file"
+    dataset: ClassVar[type[datasets.MNIST]] = datasets.MNIST
+
+    def __init__(
+        self, image_size: int = 32, download: bool = False, label_form: LabelForm = "index", **options: Any
+    ) -> None:
+        if image_size < 1:
+            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        super().__init__(label_form=label_form, test_size=0, **options)
+        self.image_shape = (1, image_size, image_size)
+        self.download = download
+
+    def open(self) -> InMemory:
+        """Read and resize all pictures, the training files' first."""
+        pictures, _, _ = self._official
+        # With antialiasing, bytes come out as from PIL, which torchvision's transforms resize with.
+        return InMemory(interpolate(pictures, self.image_shape[1:], mode="bilinear", antialias=True))
+
+    def factors_of(self, ids: Tensor) -> Tensor:
+        """Classes of images by id, (B, 1)."""
+        _, classes, _ = self._official
+        return classes[ids].unsqueeze(1)
+
+    def split_ids(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids of the training, validation and test images."""
+        pictures, _, first_test = self._official
+        train, val, _ = split(first_test, self.val_size, 0, self.split_seed)
+        return train, val, torch.arange(first_test, len(pictures))
+
+    @cached_property
+    def _official(self) -> tuple[Tensor, Tensor, int]:
+        """Pictures (N, 1, 28, 28), classes (N,), and the first id of the test set."""
+        train, test = self._read(train=True), self._read(train=False)
+        return torch.cat([train.data, test.data]).unsqueeze(1), torch.cat([train.targets, test.targets]), len(train)
+
+    def _read(self, train: bool) -> datasets.MNIST:
+        folder = self.data_dir / self.dataset.__name__ / "raw"
+        names = [Path(archive).stem for archive, _ in self.dataset.resources]
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing and not self.download:
+            raise FileNotFoundError(f"{folder} holds no {missing[0]}: put the file there or set download=True")
+        try:
+            files = self.dataset(self.data_dir, train=train, download=self.download)
+            if len(files.data) != len(files.targets):
+                raise ValueError(f"{len(files.data)} pictures but {len(files.targets)} labels")
+        except (AssertionError, KeyError, RuntimeError, TypeError, ValueError) as error:
+            if missing:
+                raise  # torchvision says why it could not download
+            prefix = "train" if train else "t10k"
+            raise ValueError(
+                f"a {prefix} file in {folder} is damaged ({error}): delete it, and set download=True to fetch it again"
+            ) from error
+        return files
+
+
+class FashionMNISTDataModule(MNISTDataModule):
+    """FashionMNIST (Xiao et al., 2017): 60,000 + 10,000 pictures of clothes, in MNIST's format.
+
+    Files are torchvision's, in `data_dir/FashionMNIST/raw`. It takes the arguments of `MNISTDataModule`.
+    """
+
+    factors = (Factor("article", 10, "categorical"),)
+    dataset = datasets.FashionMNIST

@@ -1,0 +1,59 @@
+"""3DShapes: one object in a coloured room."""
+
+from collections.abc import Iterator
+from math import prod
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from datamodules.factors import Factor
+from datamodules.grids import OfficialGrid, check_array, check_order
+from datamodules.renderers.shapes3d import Shapes3DRenderer
+
+STEP = 1024  # pictures handed on at a time
+
+
+class Shapes3DDataModule(OfficialGrid):
+    """3DShapes (Burgess & Kim, 2018): 480,000 images of 64×64×3 over six factors.
+
+    The official file is `data_dir/3dshapes.h5`; a cache of 5.9 GB is made of it. Arguments are
+    those of `OfficialGrid`.
+    """
+
+    image_shape = (3, 64, 64)
+    factors = (
+        Factor("floor_hue", 10, "periodic"),
+        Factor("wall_hue", 10, "periodic"),
+        Factor("object_hue", 10, "periodic"),
+        Factor("scale", 8),
+        Factor("shape", 4, "categorical"),
+        Factor("orientation", 15),
+    )
+    file_name = "3dshapes.h5"
+    url = "https://storage.googleapis.com/3d-shapes/3dshapes.h5"
+    md5 = "099a2078d58cec4daad0702c55d06868"
+    renderer = Shapes3DRenderer
+
+    def blocks(self) -> Iterator[NDArray[np.uint8]]:
+        """Read the pictures in order, unpacking every gzip chunk once."""
+        try:
+            with h5py.File(self.file, "r") as file:
+                images = file["images"]
+                self._check(images, file["labels"])
+                chunk = images.chunks[0] if images.chunks else 1  # pictures that share gzip chunks
+                step = chunk * max(1, STEP // chunk)
+                for first in range(0, len(images), step):
+                    block = images[first : first + step]
+                    for part in range(0, len(block), STEP):
+                        yield block[part : part + STEP].transpose(0, 3, 1, 2)
+                    del block  # large where chunks hold many pictures: one at a time
+        except (OSError, KeyError, ValueError) as error:
+            raise ValueError(f"{self.file} is not the official file ({error}): delete it and fetch it again") from error
+
+    def _check(self, images: h5py.Dataset, labels: h5py.Dataset) -> None:
+        channels, height, width = self.image_shape
+        total = prod(self.factor_sizes)
+        check_array("images", images.shape, images.dtype, (total, height, width, channels), np.uint8)
+        check_array("labels", labels.shape, labels.dtype, (total, len(self.factor_sizes)), np.float64)
+        check_order(labels[:], self.factor_sizes)

@@ -1,0 +1,53 @@
+"""Which images train, validate and test, and which of them are labelled: pure functions of a seed."""
+
+import torch
+from torch import Tensor
+
+
+def count_of(amount: int | float, total: int, name: str) -> int:
+    """Turn a count or a fraction into a count.
+
+    Args:
+        amount: A whole number of images, or a float in (0, 1] as a share of them.
+        total: How many there are.
+        name: The argument to name in an error.
+    """
+    if isinstance(amount, float):
+        if not 0 < amount <= 1:
+            raise ValueError(
+                f"{name}={amount} is a fraction and must be above 0 and at most 1; give a count as a whole number"
+            )
+        return max(1, round(amount * total))
+    if not 0 < amount <= total:
+        raise ValueError(f"{name}={amount} must be at least 1 and at most {total}, the number of training images")
+    return amount
+
+
+def split(total: int, val: int, test: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids of the training, validation and test images, each sorted."""
+    if val < 0 or test < 0 or val + test >= total:
+        raise ValueError(f"val_size={val} and test_size={test} leave no training images of {total}; make them smaller")
+    order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
+    test_ids, val_ids, train_ids = order.split([test, val, total - val - test])
+    return train_ids.sort().values, val_ids.sort().values, test_ids.sort().values
+
+
+def balanced(cells: Tensor, count: int, seed: int) -> Tensor:
+    """Choose positions so that every cell gets the same number, give or take one, as far as it has members.
+
+    Args:
+        cells: Cell of each candidate, (N,) integers.
+        count: How many to choose.
+        seed: Equal seeds choose equal positions on every machine.
+
+    Returns:
+        Sorted positions into cells, (count,).
+    """
+    shuffled = torch.randperm(len(cells), generator=torch.Generator().manual_seed(seed))
+    by_cell = shuffled[cells[shuffled].sort(stable=True).indices]  # grouped by cell, random within
+    _, sizes = cells[by_cell].unique_consecutive(return_counts=True)
+    turn = torch.arange(len(cells)) - torch.repeat_interleave(sizes.cumsum(0) - sizes, sizes)
+    turns = torch.empty_like(turn)
+    turns[by_cell] = turn  # how many of its cell come before each candidate
+    chosen = shuffled[turns[shuffled].sort(stable=True).indices[:count]]
+    return chosen.sort().values

@@ -1,0 +1,146 @@
+"""3D Chairs from small folders in the official layout."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageDraw
+
+from datamodules.chairs import ChairsDataModule
+from datamodules.sources import MemoryMapped
+
+# The last two change places in paths, where "-" comes before "/": ids do not follow models.
+MODELS = ["1a6f615e8b1b5ae4dbbc9440457e303e", "2b", "3c", "4d", "4d-b"]
+VIEWS = [(elevation, azimuth) for elevation in (20, 30) for azimuth in (11, 23, 349)]
+
+
+def write(folder: Path) -> Path:
+    """A grey box on white in each picture, 600 pixels wide, its place telling model and view."""
+    root = folder / "rendered_chairs"
+    for model, name in enumerate(MODELS):
+        (root / name / "renders").mkdir(parents=True)
+        for view, (elevation, azimuth) in enumerate(VIEWS):
+            picture = Image.new("RGB", (600, 600), (255, 255, 255))
+            corner = (150 + 25 * view, 150 + 25 * model)
+            ImageDraw.Draw(picture).rectangle((*corner, corner[0] + 99, corner[1] + 49), (90, 120, 60))
+            file = f"image_{view + 1:03d}_p{elevation:03d}_t{azimuth:03d}_r096.png"
+            picture.save(root / name / "renders" / file, compress_level=1)
+    (root / "all_chair_names.mat").write_bytes(b"")
+    return root
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that no test changes."""
+    return write(tmp_path_factory.mktemp("chairs")).parent
+
+
+def small(folder: Path, **options: Any) -> ChairsDataModule:
+    return ChairsDataModule(data_dir=folder, **({"batch_size": 2, "val_size": 4} | options))
+
+
+def test_factors_from_file_names(whole: Path) -> None:
+    module = small(whole)
+    assert module.factor_names == ("model", "elevation", "azimuth")
+    assert module.factor_kinds == ("categorical", "ordered", "periodic")
+    assert module.factor_sizes == (5, 2, 3)
+    factors = module.factors_of(torch.arange(30))
+    assert len({tuple(row) for row in factors.tolist()}) == 30
+    # Each picture has the box of its own model and view.
+    pictures = module.pictures.images(torch.arange(30))
+    assert isinstance(module.pictures, MemoryMapped)
+    for (model, elevation, azimuth), picture in zip(factors.tolist(), pictures[:, 0], strict=True):
+        view = 3 * elevation + azimuth
+        rows, columns = picture.nonzero().unbind(1)
+        assert rows.float().mean() == pytest.approx((150 + 25 * model + 24.5 - 100) * 64 / 400, abs=0.6)
+        assert columns.float().mean() == pytest.approx((150 + 25 * view + 49.5 - 100) * 64 / 400, abs=0.6)
+
+
+def test_masks_are_binary_and_cover_the_chair(whole: Path) -> None:
+    masks = small(whole).pictures.images(torch.arange(30))
+    assert masks.shape == (30, 1, 64, 64)
+    assert set(masks.unique().tolist()) == {0, 255}
+    area = (masks == 255).sum((1, 2, 3)).float()
+    assert ((area - 100 * 50 * (64 / 400) ** 2).abs() < 16).all()  # half a pixel of its outline at most
+
+
+def test_grey_pictures(whole: Path) -> None:
+    grey = small(whole, mask=False, crop=1.0, image_size=600).pictures.images(torch.tensor([0]))
+    expected = np.full((600, 600), 255)
+    expected[150:200, 150:250] = round(0.299 * 90 + 0.587 * 120 + 0.114 * 60)
+    assert np.array_equal(grey[0, 0].numpy(), expected)
+
+
+def test_a_cache_for_each_preparation(whole: Path) -> None:
+    for options in ({}, {"mask": False}, {"image_size": 32}, {"crop": 0.5}):
+        small(whole, **options).prepare_data()
+    found = {path.name for path in (whole / ".cache").iterdir() if path.is_dir()}
+    assert {"chairs-mask-64-0.6667", "chairs-grey-64-0.6667", "chairs-mask-32-0.6667", "chairs-mask-64-0.5"} <= found
+
+
+def test_the_split_is_by_models(whole: Path) -> None:
+    module = small(whole, val_size=4)
+    module.setup()
+    models = module.factors_of(torch.arange(30))[:, 0]
+    assert models[module.test_ids].unique().tolist() == [4]  # the last fifth
+    assert len(module.test_ids) == 6
+    assert int(module.test_ids.max()) < 29
+    rest = torch.cat([module.train_ids, module.val_ids])
+    assert len(module.val_ids) == 4
+    assert sorted(rest.tolist()) == (models < 4).nonzero().flatten().tolist()
+
+
+def test_an_incomplete_folder(tmp_path: Path) -> None:
+    root = write(tmp_path)
+    (root / MODELS[0] / "renders" / "image_002_p020_t023_r096.png").unlink()
+    (root / MODELS[0] / "renders" / "thumbnail.png").write_bytes(b"")  # not a view
+    module = small(tmp_path)
+    assert module.factor_sizes == (5, 2, 3)
+    assert len(module.pictures) == 29
+    assert [0, 0, 1] not in module.factors_of(torch.arange(29)).tolist()
+
+
+def test_a_new_picture_makes_a_new_cache(tmp_path: Path) -> None:
+    root = write(tmp_path)
+    small(tmp_path).prepare_data()
+    folder = root / "0z" / "renders"
+    folder.mkdir(parents=True)
+    Image.new("RGB", (600, 600)).save(folder / "image_001_p020_t011_r096.png")
+    module = small(tmp_path)
+    assert module.pictures.images(torch.tensor([0])).min() == 255
+    assert len(module.pictures) == 31
+
+
+def test_a_renamed_model_makes_a_new_cache(tmp_path: Path) -> None:
+    root = write(tmp_path)
+    before = small(tmp_path).pictures.images(torch.arange(30)).view(5, 6, 1, 64, 64)
+    (root / "2b").rename(root / "9z")
+    after = small(tmp_path).pictures.images(torch.arange(30)).view(5, 6, 1, 64, 64)
+    assert after.equal(before[[0, 2, 3, 4, 1]])
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    module = ChairsDataModule(data_dir=tmp_path)
+    assert module.image_shape == (1, 64, 64)
+    assert module.factor_sizes == (1393, 2, 31)
+    with pytest.raises(
+        FileNotFoundError, match=r"rendered_chairs holds no .*fetch rendered_chairs\.tar from .*unpack it"
+    ):
+        module.prepare_data()
+
+
+def test_a_damaged_picture(tmp_path: Path) -> None:
+    path = write(tmp_path) / MODELS[3] / "renders" / "image_002_p020_t023_r096.png"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"4d/renders/image_002_p020_t023_r096\.png cannot be used \("):
+        small(tmp_path).prepare_data()
+
+
+@pytest.mark.parametrize(
+    ("options", "field"), [({"image_size": 0}, "image_size"), ({"crop": 0.0}, "crop"), ({"crop": 1.1}, "crop")]
+)
+def test_bad_options(options: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValueError, match=rf"{field} must be"):
+        ChairsDataModule(**options)
