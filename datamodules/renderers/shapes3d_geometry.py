@@ -17,9 +17,9 @@ FLOOR, WALL, DULL, GLOSSY, SKY = range(5)  # surfaces; the glossy part of a soli
 
 DISTANCE, HEIGHT, PITCH, FIELD = 7.216, 2.203, 0.234, 48.818  # of the camera; its angles in degrees
 BACK, SIDE, TOP = 10.42, 10.166, 5.937  # of the walls
-BASE = torch.tensor([0.0, 0.0, 0.075])  # of the solid
-LAMP = torch.tensor([-4.162, -0.097, 22.354])
-BEAM, FALLOFF = torch.tensor([0.0, 0.0668, -0.9978]), 11.814  # axis of the lamp; power of the cosine to it
+BASE = (0.0, 0.0, 0.075)  # of the solid
+LAMP = (-4.162, -0.097, 22.354)
+BEAM, FALLOFF = (0.0, 0.0668, -0.9978), 11.814  # axis of the lamp; power of the cosine to it
 AMBIENT, HEADLIGHT, LAMPLIGHT = 0.367, 0.574, 0.945
 
 
@@ -107,17 +107,17 @@ def view(solid: Solid, scales: Tensor, degrees: float) -> tuple[Tensor, Tensor]:
     Returns:
         Surfaces, int64 (S, 4096), and how brightly they are lit, 1 for their own colour, (S, 4096).
     """
-    scale = scales[:, None, None]
+    scale, base = scales[:, None, None], torch.tensor(BASE)
     eye, rays, backward = _camera(math.radians(degrees))
     room, surface, inward = _room(eye, rays)  # (4096,), (4096,), (4096, 3)
     wall = eye + room[:, None] * rays
     light, lamp, towards = _light(wall, inward, backward)
-    shadow = solid.distance((wall - BASE) / scale, towards) > 0  # (S, 4096)
+    shadow = solid.distance((wall - base) / scale, towards) > 0  # (S, 4096)
 
-    # A ray meets a body k times as large k times as far from an origin that is k times nearer.
-    hit = scales[:, None] * solid.distance((eye - BASE) / scale, rays)
+    # A ray meets the solid k times as far away as one from an origin k times nearer meets the solid of scale 1.
+    hit = scales[:, None] * solid.distance((eye - base) / scale, rays)
     point = eye + hit[..., None] * rays  # (S, 4096, 3)
-    own_light, own_lamp, _ = _light(point, solid.normal((point - BASE) / scale), backward)
+    own_light, own_lamp, _ = _light(point, solid.normal((point - base) / scale), backward)
     front = hit < room
     shade = torch.where(front, own_light + own_lamp, light + lamp * ~shadow)
     return torch.where(front, torch.where(own_lamp > 0, GLOSSY, DULL), surface), shade
@@ -153,8 +153,8 @@ def _room(eye: Tensor, rays: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _light(point: Tensor, normal: Tensor, backward: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Light everywhere and from the camera (...), light of the lamp (...) and the direction to the lamp (..., 3)."""
-    towards = LAMP - point
+    towards = torch.tensor(LAMP) - point
     towards = towards / towards.norm(dim=-1, keepdim=True)
-    beam = (towards @ -BEAM).clamp(min=0) ** FALLOFF
+    beam = (towards @ -torch.tensor(BEAM)).clamp(min=0) ** FALLOFF
     lamp = LAMPLIGHT * beam * (normal * towards).sum(-1).clamp(min=0)
     return AMBIENT + HEADLIGHT * (normal @ backward).clamp(min=0), lamp, towards

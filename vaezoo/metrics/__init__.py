@@ -3,28 +3,29 @@
 Every shell gathers codes (B, D) and factors (B, K) by `update`, over batches and over ranks, and returns named float64
 scalars by `compute`; `metric(codes, factors)` does both. The name of a score tells its variant:
 
-| shell | variant: key, and keys beside it |
-|---|---|
-| `MIG` | reference: `mig_20` (the number of bins); adaptive: `mig_adaptive` |
-| `SAP` | dip: `sap_dip`; reference: `sap_reference`, `…_seed` |
-| `DCI` | fast, reference: `dci_fast_disentanglement`, `…_completeness`, `…_informativeness`,
-  `…_informativeness_train`, `…_seed` |
-| `FactorVAEScore` | reference, parted: `factor_vae_reference`, `…_active` (latents), `…_seed`; reference: `…_train` |
-| `BetaVAEScore` | standardised, reference, dip: `beta_vae_standardised`, `…_train`, `…_seed` |
-| `Modularity` | reference, active: `modularity_reference` |
-| `Explicitness` | `explicitness`, `…_train`, `…_seed` |
-| `IRS` | `irs_99` (the quantile in percent) |
-| `GaussianTotalCorrelation` | `gaussian_total_correlation` |
-| `GaussianWassersteinCorrelation` | `gaussian_wasserstein_correlation`, `…_normalised` |
-| `CodeMutualInformation` | `code_mutual_information_20` (the number of bins) |
-| `ActiveUnits` | `active_units` |
-| `KLPerUnit` | `kl`, `kl_active_units`, `kl_unit_0`, … |
-| `UDR` | lasso, spearman: `udr_lasso` (mean), `udr_lasso_run_0`, … |
-| `LabelDistance` | `label_distance` |
-| `PolarError`, `CartesianError` | `polar_error`, `cartesian_error` |
-| `ClassAccuracy`, `ClusterAccuracy` | `class_accuracy`, `cluster_accuracy` |
-| `AttributeAccuracy` | `attribute_accuracy` (mean), `attribute_accuracy_0`, …, `…_seed` |
-| `ReconstructionError` | squared, bernoulli: `reconstruction_error_squared` |
+| shell | scores, by variant | beside them |
+|---|---|---|
+| `MIG` | `mig_20` (the number of bins), `mig_adaptive` | |
+| `SAP` | `sap_dip`, `sap_reference` | reference: `…_seed` |
+| `DCI` | `dci_fast_disentanglement`, `…_completeness`, `…_informativeness`; `dci_reference_…` | `…_train`, `…_seed` |
+| `FactorVAEScore` | `factor_vae_reference`, `factor_vae_parted` | `…_active` (latents), `…_train`, `…_seed` |
+| `BetaVAEScore` | `beta_vae_standardised`, `beta_vae_reference`, `beta_vae_dip` | `…_train`, `…_seed` |
+| `Modularity` | `modularity_reference`, `modularity_active` | |
+| `Explicitness` | `explicitness` | `…_train`, `…_seed` |
+| `IRS` | `irs_99` (the quantile in percent) | |
+| `GaussianTotalCorrelation` | `gaussian_total_correlation` | |
+| `GaussianWassersteinCorrelation` | `gaussian_wasserstein_correlation` | `…_normalised` |
+| `CodeMutualInformation` | `code_mutual_information_20` (the number of bins) | |
+| `ActiveUnits` | `active_units` | |
+| `KLPerUnit` | `kl` | `kl_active_units`, `kl_unit_0`, … |
+| `UDR` | `udr_lasso`, `udr_spearman` (means over runs) | `…_run_0`, … |
+| `LabelDistance` | `label_distance` | |
+| `PolarError` | `polar_error` | |
+| `CartesianError` | `cartesian_error` | |
+| `ClassAccuracy` | `class_accuracy` | |
+| `ClusterAccuracy` | `cluster_accuracy` | |
+| `AttributeAccuracy` | `attribute_accuracy` (mean over attributes) | `…_0`, …, `…_seed` |
+| `ReconstructionError` | `reconstruction_error_squared`, `reconstruction_error_bernoulli` | |
 
 Codes may end in the probability vectors of discrete latents: `discrete=(10, 3)` says that the last 13 columns are two
 of them, and each then counts as one latent. Factors are any numbers that repeat, a whole grid or not; those that never

@@ -60,7 +60,7 @@ class DCI(PoolMetric):
         variant: "fast" boosts trees on binned codes; "reference" is scikit-learn's `GradientBoostingClassifier`.
         test_fraction: Share of the rows held out for informativeness.
         seed: Seed of the split and of the trees.
-        jobs: Factors fitted at a time.
+        jobs: Factors that the reference's estimator fits at a time, in threads; -1 is one a core.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
 
@@ -69,7 +69,7 @@ class DCI(PoolMetric):
         variant: Literal["fast", "reference"] = "fast",
         test_fraction: float = 1 / 3,
         seed: int = 0,
-        jobs: int = 1,
+        jobs: int = -1,
         discrete: tuple[int, ...] = (),
     ) -> None:
         score = partial(functional.dci, variant=variant, test_fraction=test_fraction, seed=seed, jobs=jobs)

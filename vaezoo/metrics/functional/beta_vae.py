@@ -30,7 +30,7 @@ def beta_vae_score(
     seed: int = 0,
     discrete: Sequence[int] = (),
 ) -> Scores:
-    """BetaVAE score (Higgins et al., 2017, Sec. 3), on pairs drawn from the pool.
+    """BetaVAE score (Higgins et al., 2017), on pairs drawn from the pool.
 
     Args:
         codes: Codes (N, D).

@@ -23,7 +23,10 @@ def bootstrap(
     level: float = 0.95,
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """Return the percentile interval of every score of a metric (Efron, 1979).
+    """Return the percentile interval of every score of a metric (Efron, 1979), moved to the score of the pool itself.
+
+    Moved, because a drawn pool repeats rows: scores from bins are further off on it than on the pool, and near a
+    perfect score the interval would miss the score it belongs to.
 
     A metric that holds rows out would find copies of its training rows among them: fix its `test` pool with
     `functools.partial`, and only the training rows are drawn anew.
@@ -41,6 +44,11 @@ def bootstrap(
     rows = len(as_codes(arrays[0]))
     rng = np.random.default_rng(seed)
     draws = [metric(*(table[pick] for table in arrays)) for pick in rng.integers(rows, size=(resamples, rows))]
-    tail = (1 - level) / 2
-    bounds = {name: np.quantile([draw[name] for draw in draws], [tail, 1 - tail]) for name in draws[0]}
-    return {name: Interval(*map(float, bound)) for name, bound in bounds.items() if not name.endswith("_seed")}
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    intervals = {}
+    for name, score in metric(*arrays).items():
+        values = np.array([draw[name] for draw in draws])
+        shift = score - values.mean() if np.isfinite([score, *values]).all() else 0.0
+        low, high = np.quantile(values, tails, method="nearest") + shift  # which leaves infinity be
+        intervals[name] = Interval(float(low), float(high))
+    return {name: interval for name, interval in intervals.items() if not name.endswith("_seed")}

@@ -1,13 +1,21 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.boosting import bin_codes, boost
 from vaezoo.metrics.functional.pool import Array, Holdout, Labels, Pool, Scores, first_columns, hold_out
+
+
+class Fit(NamedTuple):
+    """How one factor is predicted from the codes."""
+
+    importance: Array  # of each code (D,)
+    train: float  # accuracy
+    tested: float
 
 
 def dci(
@@ -18,10 +26,10 @@ def dci(
     test: Pool | None = None,
     test_fraction: float = 1 / 3,
     seed: int = 0,
-    jobs: int = 1,
+    jobs: int = -1,
     discrete: Sequence[int] = (),
 ) -> Scores:
-    """DCI scores (Eastwood and Williams, 2018, Sec. 2).
+    """DCI scores (Eastwood and Williams, 2018).
 
     Args:
         codes: Codes (N, D).
@@ -30,18 +38,19 @@ def dci(
         test: Codes and factors that informativeness is measured on; without them a share of the rows is held out.
         test_fraction: That share.
         seed: Seed of the split and of the trees.
-        jobs: Factors fitted at a time.
+        jobs: Factors that the reference's estimator fits at a time, in threads; -1 is one a core.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
     part = hold_out(codes, factors, test, test_fraction, seed)
-    importance, train, tested = (fit_fast if variant == "fast" else fit_reference)(part, seed, jobs)
-    table = np.add.reduceat(importance, first_columns(part.codes, discrete), axis=0)  # (L, K)
+    starts = first_columns(part.codes, discrete)
+    fits = fit_fast(part, seed) if variant == "fast" else fit_reference(part, seed, jobs)
+    table = np.add.reduceat(np.stack([fit.importance for fit in fits], axis=1), starts, axis=0)  # (L, K)
     name = f"dci_{variant}"
     return {
         f"{name}_disentanglement": disentanglement(table),
         f"{name}_completeness": completeness(table),
-        f"{name}_informativeness": tested,
-        f"{name}_informativeness_train": train,
+        f"{name}_informativeness": float(np.mean([fit.tested for fit in fits])),
+        f"{name}_informativeness_train": float(np.mean([fit.train for fit in fits])),
         f"{name}_seed": seed,
     }
 
@@ -66,36 +75,24 @@ def completeness(table: Array) -> float:
     return disentanglement(table.T)
 
 
-def fit_fast(part: Holdout, seed: int, jobs: int) -> tuple[Array, float, float]:
-    """Return the importances (D, K), training and test accuracy of `boost`."""
-    data = bin_codes(part.codes, part.test_codes)
-
-    def fit(label: Labels, test_label: Labels) -> tuple[Array, float, float]:
+def fit_fast(part: Holdout, seed: int) -> list[Fit]:
+    """Fit `boost` to each factor."""
+    data, rows = bin_codes(part.codes, part.test_codes), len(part.codes)
+    fits = []
+    for label, test_label in zip(part.labels.T, part.test_labels.T, strict=True):
         importance, guess = boost(data, label, seed)
-        train, tested = guess[: len(label)] == label, guess[len(label) :] == test_label
-        return importance, float(train.mean()), float(tested.mean())
-
-    return _each_factor(fit, part, jobs)
+        fits.append(Fit(importance, (guess[:rows] == label).mean(), (guess[rows:] == test_label).mean()))
+    return fits
 
 
-def fit_reference(part: Holdout, seed: int, jobs: int) -> tuple[Array, float, float]:
-    """Return the importances (D, K), training and test accuracy of the reference's estimator."""
+def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:
+    """Fit the reference's estimator to each factor, `jobs` at a time."""
     from sklearn.ensemble import GradientBoostingClassifier
-
-    def fit(label: Labels, test_label: Labels) -> tuple[Array, float, float]:
-        model = GradientBoostingClassifier(random_state=seed).fit(part.codes, label)
-        return model.feature_importances_, model.score(part.codes, label), model.score(part.test_codes, test_label)
-
-    return _each_factor(fit, part, jobs)
-
-
-def _each_factor(
-    fit: Callable[[Labels, Labels], tuple[Array, float, float]], part: Holdout, jobs: int
-) -> tuple[Array, float, float]:
     from sklearn.utils.parallel import Parallel, delayed
 
+    def fit(label: Labels, test_label: Labels) -> Fit:
+        model = GradientBoostingClassifier(random_state=seed).fit(part.codes, label)
+        return Fit(model.feature_importances_, model.score(part.codes, label), model.score(part.test_codes, test_label))
+
     labels = zip(part.labels.T, part.test_labels.T, strict=True)
-    importance, train, tested = zip(
-        *Parallel(n_jobs=jobs, prefer="threads")(delayed(fit)(*pair) for pair in labels), strict=True
-    )
-    return np.stack(importance, axis=1), float(np.mean(train)), float(np.mean(tested))
+    return list(Parallel(n_jobs=jobs, prefer="threads")(delayed(fit)(*pair) for pair in labels))

@@ -36,7 +36,7 @@ def explicitness(
     test_fraction: float = 1 / 3,
     seed: int = 0,
 ) -> Scores:
-    """Explicitness (Ridgeway and Mozer, 2018, Sec. 3.2): mean area under the ROC curve of logistic regression.
+    """Explicitness (Ridgeway and Mozer, 2018): mean area under the ROC curve of logistic regression.
 
     Departs from the reference: constant codes are left out instead of dividing by zero, and a class that the test
     rows lack is skipped instead of crashing.

@@ -20,10 +20,11 @@ def factor_vae_score(
     seed: int = 0,
     discrete: Sequence[int] = (),
 ) -> Scores:
-    """FactorVAE score (Kim and Mnih, 2018, Sec. 4): majority votes fitted on `votes`, scored on `test_votes`.
+    """FactorVAE score (Kim and Mnih, 2018): majority votes fitted on `votes`, scored on `test_votes`.
 
-    Departs from the reference: votes are drawn from the pool, so that nothing is encoded twice and incomplete grids
-    work; a constant latent never votes; the activity threshold shrinks with codes that are all small.
+    Departs from the reference: votes are drawn from the pool, a factor's values as often as they occur in it, so that
+    nothing is encoded twice and incomplete grids work; a constant latent never votes; the activity threshold shrinks
+    with codes that are all small.
 
     Args:
         codes: Codes (N, D).
@@ -73,7 +74,7 @@ def parted_factor_score(
     z, v = in_own_order(*as_pool(codes, factors))
     order = np.random.default_rng(seed).permutation(len(z))
     z, labels = z[order], as_labels(v[order])
-    groups = group_rows(labels)
+    starts, groups = first_columns(z, discrete), group_rows(labels)
     rows, factor = [], []
     for k, sorted_rows in enumerate(groups.order):
         place = np.arange(len(z)) - groups.first[k, sorted_rows]  # of each sorted row within its value
@@ -82,7 +83,6 @@ def parted_factor_score(
         factor.append(np.full(len(rows[-1]), k))
     if not sum(map(len, rows)):
         raise ValueError(f"factors hold no value shared by {batch} rows: pass more examples, or a smaller batch")
-    starts = first_columns(z, discrete)
     winner, active = steadiest(z, np.concatenate(rows), starts, threshold)
     table = vote_table(winner, np.concatenate(factor), len(starts), labels.shape[1])
     name, score = "factor_vae_parted", table.max(axis=1).sum() / len(winner) if active else 0.0
@@ -94,9 +94,11 @@ def steadiest(codes: Array, rows: Rows, starts: NDArray[np.intp], threshold: flo
     spread = np.add.reduceat(codes.var(axis=0, ddof=1), starts)
     deviation = np.sqrt(spread) * np.asarray(np.maximum.reduceat(np.ptp(codes, axis=0), starts) > 0)
     active = (deviation > 0) & (deviation >= threshold * min(1.0, deviation.max()))
-    ratio = variances(codes, rows, starts)[:, active] / spread[active]
+    if rows.shape[1] < 2:
+        raise ValueError(f"batch={rows.shape[1]} has no variance: draw two rows or more for a vote")
     if not active.any():
         return np.zeros(len(rows), dtype=np.intp), 0
+    ratio = variances(codes, rows, starts)[:, active] / spread[active]
     return np.flatnonzero(active)[ratio.argmin(axis=1)], int(active.sum())
 
 

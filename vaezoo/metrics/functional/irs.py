@@ -17,7 +17,7 @@ def irs(
     num_bins: int = 20,
     discrete: Sequence[int] = (),
 ) -> Scores:
-    """Interventional robustness score (Suter et al., 2019, Eq. 11), latents weighted by how far they reach.
+    """Interventional robustness score (Suter et al., 2019), latents weighted by how far they reach.
 
     Args:
         codes: Codes (N, D).

@@ -10,7 +10,7 @@ DIAGONAL = 90.5  # as the paper rounds 64√2
 
 
 def polar_error(codes: ArrayLike, positions: ArrayLike) -> Scores:
-    """Squared error of positions from the best angle and distance channels (Vafidis et al., WeLa-VAE, Eq. 6 and 7).
+    """Squared error of positions from the best angle and distance channels (Margonis et al., WeLa-VAE, Eq. 6 and 7).
 
     Args:
         codes: Codes (N, D), two columns or more.

@@ -62,7 +62,9 @@ def as_labels(factors: Array) -> Labels:
     for k, column in enumerate(factors.T):
         values, label = np.unique(column, return_inverse=True)
         if len(values) == len(column):
-            raise ValueError(f"factors column {k} never repeats a value: bin it first, or pass more examples")
+            raise ValueError(
+                f"factors column {k} (of those that vary) never repeats a value: bin it, or pass more examples"
+            )
         columns.append(label.reshape(-1))
     return np.stack(columns, axis=1).astype(np.int64)
 

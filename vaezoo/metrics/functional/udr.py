@@ -20,7 +20,7 @@ def udr(
     alpha: float = 0.1,
     kl_threshold: float | None = UNINFORMATIVE,
 ) -> Scores:
-    """Unsupervised disentanglement ranking (Duan et al., 2020, Eq. 3), one score a run: higher agrees better.
+    """Unsupervised disentanglement ranking (Duan et al., 2020), one score a run: higher agrees better.
 
     Args:
         codes: Codes (N, D) of the same N examples, one array a run.

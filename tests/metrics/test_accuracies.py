@@ -1,0 +1,102 @@
+"""Accuracies, distances, activity and intervals, worked out by hand or by force."""
+
+from functools import partial
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from tests.metrics.oracle import grid_sample, standardised
+from vaezoo.metrics import functional as F
+
+
+def test_cluster_accuracy_is_the_best_over_all_permutations() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=200)
+    probabilities = rng.dirichlet(np.ones(4), size=200) + 0.5 * np.eye(4)[(labels + 1) % 4]
+    chosen = probabilities.argmax(axis=1)
+    best = max((np.array(order)[chosen] == labels).mean() for order in permutations(range(4)))
+    assert F.cluster_accuracy(probabilities, labels) == {"cluster_accuracy": pytest.approx(best)}
+    assert F.cluster_accuracy(chosen, labels[:, None]) == {"cluster_accuracy": pytest.approx(best)}
+    assert F.class_accuracy(probabilities, labels) == {"class_accuracy": pytest.approx((chosen == labels).mean())}
+
+
+def test_a_cluster_is_matched_with_one_label_only() -> None:
+    """Three clusters for two labels: the smaller half of label 0 stays unmatched."""
+    assert F.cluster_accuracy([0, 0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 0, 1, 1]) == {
+        "cluster_accuracy": pytest.approx(5 / 7)
+    }
+
+
+def test_label_distance_by_hand() -> None:
+    assert F.label_distance([[0, 0], [3, 4]], [[0, 1], [0, 0]]) == {"label_distance": pytest.approx((1 + 5) / 2)}
+
+
+def test_attribute_bias_minimises_the_hinge_loss() -> None:
+    rng = np.random.default_rng(0)
+    attributes = rng.random((400, 2)) < [0.3, 0.6]
+    codes = rng.normal(size=(400, 3)) + attributes @ rng.normal(size=(2, 3))
+    train, test = (codes[:300], attributes[:300]), (codes[300:], attributes[300:])
+    accuracy = []
+    for k in range(2):
+        y = np.where(train[1][:, k], 1, -1)
+        direction = train[0][y > 0].mean(axis=0) - train[0][y < 0].mean(axis=0)
+        biases = np.linspace(-6, 6, 24_001)
+        losses = np.maximum(0, 1 - y * (train[0] @ direction + biases[:, None])).sum(axis=1)
+        lowest = biases[losses <= losses.min() + 1e-9]
+        right = (test[0] @ direction + lowest.mean() > 0) == test[1][:, k]
+        accuracy.append(right.mean())
+    scores = F.attribute_accuracy(*train, test=test)
+    assert [scores["attribute_accuracy_0"], scores["attribute_accuracy_1"]] == pytest.approx(accuracy, abs=1e-12)
+    assert scores["attribute_accuracy"] == pytest.approx(np.mean(accuracy))
+
+
+def test_attribute_bias_lies_in_the_middle_of_its_choices() -> None:
+    """Projections ±8 leave the hinge loss at 0 for every bias in [-7, 7]."""
+    scores = F.attribute_accuracy([[-2], [-2], [2], [2]], [[0], [0], [1], [1]], test=([[-1], [1]], [[0], [1]]))
+    assert scores["attribute_accuracy"] == 1
+
+
+def test_active_units_and_kl_per_unit() -> None:
+    codes = np.random.default_rng(0).normal(size=(5_000, 3)) * [1, 0.05, 0.2]
+    assert F.active_units(codes) == {"active_units": 2}
+    assert F.kl_per_unit([[1, 0.001], [3, 0.003]]) == {
+        "kl": pytest.approx(2.002),
+        "kl_active_units": 1,
+        "kl_unit_0": pytest.approx(2),
+        "kl_unit_1": pytest.approx(0.002),
+    }
+
+
+def test_bootstrap_of_a_mean_is_the_normal_interval() -> None:
+    rng = np.random.default_rng(0)
+    guess, truth = rng.normal(size=(2_000, 2)), np.zeros((2_000, 2))
+    size = np.hypot(*guess.T)
+    low, high = F.bootstrap(F.label_distance, guess, truth, resamples=2_000)["label_distance"]
+    error = size.std() / np.sqrt(2_000)
+    assert (low, high) == pytest.approx((size.mean() - 1.96 * error, size.mean() + 1.96 * error), abs=0.15 * error)
+    narrow = F.bootstrap(F.label_distance, guess, truth, resamples=2_000, level=0.5)["label_distance"]
+    assert narrow.high - narrow.low == pytest.approx(2 * 0.674 * error, rel=0.1)
+
+
+def test_bootstrap_of_a_perfect_score_contains_it() -> None:
+    factors = grid_sample((3, 4, 8), 2_000)
+    codes = standardised(factors)
+    low, high = F.bootstrap(F.mig, codes, factors, resamples=50)["mig_20"]
+    assert low < F.mig(codes, factors)["mig_20"] < high
+    assert high - low < 0.01
+    twice = np.concatenate([codes, codes[:, :1]], axis=1)
+    assert F.bootstrap(F.gaussian_total_correlation, twice, resamples=5) == {
+        "gaussian_total_correlation": (np.inf,) * 2
+    }
+
+
+def test_bootstrap_repeats_with_its_seed_and_keeps_a_fixed_test_pool() -> None:
+    factors = grid_sample((3, 4), 600)
+    codes = standardised(factors) + np.random.default_rng(0).normal(size=(600, 2))
+    metric = partial(F.explicitness, test=(codes[400:], factors[400:]))
+    found = F.bootstrap(metric, codes[:400], factors[:400], resamples=20, seed=1)
+    assert found == F.bootstrap(metric, codes[:400], factors[:400], resamples=20, seed=1)
+    assert found != F.bootstrap(metric, codes[:400], factors[:400], resamples=20, seed=2)
+    assert set(found) == {"explicitness", "explicitness_train"}
+    assert found["explicitness"].low < metric(codes[:400], factors[:400])["explicitness"] < found["explicitness"].high
