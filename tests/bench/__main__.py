@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from tests.bench import training
+from tests.bench import data, metrics, training
 
-BENCHMARKS = {"training": training.run}
+BENCHMARKS = {"training": training.run, "data": data.run, "metrics": metrics.run}
 
 
 def table(rows: list[dict[str, object]]) -> str:
