@@ -18,7 +18,8 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 
 demo: $(READY) ## train a β-VAE on rendered 3DShapes for a few minutes; pictures and scores at the end
 	$(BIN)/vaezoo fit --config experiments/betavae_3dshapes.yaml --experiment demo \
-		--trainer.max_steps 4000 --trainer.val_check_interval 1000
+		--model.beta 2 --model.lr 1e-3 --model.network JointVAENetwork --data.batch_size 32 --data.source render \
+		--trainer.max_steps 5000 --trainer.val_check_interval 2500 --trainer.callbacks+=EvaluateDisentanglement
 
 test: $(READY) lint type ## run lint, type checks and all tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

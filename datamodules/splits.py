@@ -24,12 +24,12 @@ def count_of(amount: int | float, total: int, name: str) -> int:
 
 
 def split(total: int, val: int, test: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids of the training, validation and test images, each sorted."""
+    """Ids of the training images, sorted, and of the validation and test images, mixed: the first few tell of all."""
     if val < 0 or test < 0 or val + test >= total:
         raise ValueError(f"val_size={val} and test_size={test} leave no training images of {total}; make them smaller")
     order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
     test_ids, val_ids, train_ids = order.split([test, val, total - val - test])
-    return train_ids.sort().values, val_ids.sort().values, test_ids.sort().values
+    return train_ids.sort().values, val_ids, test_ids
 
 
 def balanced(cells: Tensor, count: int, seed: int) -> Tensor:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vaezoo.base import VAE
-    from vaezoo.callbacks import AddRegularizer, SavePictures
+    from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SavePictures
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
     from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE
@@ -35,6 +35,7 @@ _HOME = {
     "CovarianceMatching": "regularizers",
     "DIPVAE": "models",
     "DiscriminatedTotalCorrelation": "regularizers",
+    "EvaluateDisentanglement": "callbacks",
     "FactorVAE": "models",
     "Forward": "types",
     "GaussianLatent": "latents",
@@ -62,6 +63,7 @@ __all__ = [
     "ConcreteLatent",
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",
+    "EvaluateDisentanglement",
     "FactorVAE",
     "Forward",
     "GaussianLatent",

@@ -98,8 +98,11 @@ class ZooCLI(LightningCLI):
         print(f"codes: {self.run_dir}/codes{rank}.npy")
 
     def after_fit(self) -> None:
-        """Say where everything is."""
+        """Print the last scores, and where everything is."""
         if self.trainer.is_global_zero and self.trainer.log_dir:
+            for name, value in sorted(self.trainer.callback_metrics.items()):
+                if name.startswith("val/"):
+                    print(f"{name:24}{value.item():12.4g}")
             print(f"run: {self.trainer.log_dir}")
             for picture in sorted(Path(self.trainer.log_dir).glob("pictures/*.png")):
                 print(f"     {picture}")

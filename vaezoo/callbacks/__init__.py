@@ -1,8 +1,9 @@
 """Trainer-side callbacks."""
 
 from vaezoo.callbacks.add_regularizer import AddRegularizer
+from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.last_checkpoint import LastCheckpoint
 from vaezoo.callbacks.pictures import SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
 
-__all__ = ["AddRegularizer", "LastCheckpoint", "SavePictures", "ThroughputBar"]
+__all__ = ["AddRegularizer", "EvaluateDisentanglement", "LastCheckpoint", "SavePictures", "ThroughputBar"]

@@ -24,4 +24,4 @@ class LastCheckpoint(ModelCheckpoint):
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save the final state, which seldom falls on a multiple of the interval."""
         if self.dirpath is not None:
-            trainer.save_checkpoint(Path(self.dirpath) / "last.ckpt")
+            trainer.save_checkpoint(Path(self.dirpath) / "last.ckpt", weights_only=False)  # optimizers as well
