@@ -91,6 +91,17 @@ def test_precisions(precision: str) -> None:
     assert all(value.isfinite().all() for value in state.values())
 
 
+def test_two_processes_share_one_run() -> None:
+    options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", "--data.labels=0.01", *SHORT]
+    ddp = ["--trainer.accelerator=cpu", "--trainer.devices=2", "--trainer.strategy=ddp"]
+    command = [sys.executable, "-m", "vaezoo", "fit", *options, *ddp]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    folder = the_run("betavae")
+    assert vaezoo.load(folder / "checkpoints" / "last.ckpt").step == 2
+    assert len(np.load(folder / "labelled_ids.npy")) == 4600
+
+
 def test_seeds_make_runs_equal() -> None:
     options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", *SHORT]
     for seed, name in ((1, "a"), (1, "b"), (2, "c")):

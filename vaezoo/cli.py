@@ -99,12 +99,12 @@ class ZooCLI(LightningCLI):
 
     def after_fit(self) -> None:
         """Print the last scores, and where everything is."""
-        if self.trainer.is_global_zero and self.trainer.log_dir:
+        if self.trainer.is_global_zero:  # and no collective call, such as log_dir, from here on
             for name, value in sorted(self.trainer.callback_metrics.items()):
                 if name.startswith("val/"):
                     print(f"{name:24}{value.item():12.4g}")
-            print(f"run: {self.trainer.log_dir}")
-            for picture in sorted(Path(self.trainer.log_dir).glob("pictures/*.png")):
+            print(f"run: {self.run_dir}")
+            for picture in sorted(self.run_dir.glob("pictures/*.png")):
                 print(f"     {picture}")
 
 
