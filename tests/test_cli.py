@@ -180,6 +180,17 @@ def test_print_config_is_a_config(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fit", "--config=printed.yaml", "--data.init_args.batch_size=4", *SHORT]) == 0
 
 
+def test_one_batch_is_not_all_batches() -> None:
+    """Whatever order of int and float other packages have put into typing's cache."""
+    done = python(
+        "from typing import Optional, Union; Optional[Union[float, int]]\n"
+        "from vaezoo.__main__ import main\n"
+        "main(['fit', '--model=VAE', '--data=BlobsDataModule', '--trainer.limit_val_batches=1', '--print_config'])"
+    )
+    assert yaml.safe_load(done.stdout)["trainer"]["limit_val_batches"] == 1
+    assert "limit_val_batches: 1\n" in done.stdout
+
+
 def test_help_does_not_load_torch() -> None:
     done = python("import sys; from vaezoo.__main__ import main; main(['--help']); assert 'torch' not in sys.modules")
     assert done.returncode == 0, done.stderr

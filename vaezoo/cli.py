@@ -38,6 +38,11 @@ class ZooCLI(LightningCLI):
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
+        for action in parser._actions:
+            if action.dest.startswith("trainer.limit_"):
+                # 1 is one batch and 1.0 is all of them. Lightning's Optional[Union[int, float]] may come out of typing's
+                # cache as float first, whenever some other package has asked for that order before.
+                action._typehint = int | float | None  # type: ignore[attr-defined]
 
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         """Parse, and name the experiment after its configuration file or its model."""
