@@ -40,7 +40,7 @@ class ZooCLI(LightningCLI):
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
         for action in parser._actions:
             if action.dest.startswith("trainer.limit_"):
-                # 1 is one batch and 1.0 is all of them. Lightning's Optional[Union[int, float]] may come out of typing's
+                # 1 is one batch and 1.0 is all of them. Lightning's Optional[Union[int, float]] may come from typing's
                 # cache as float first, whenever some other package has asked for that order before.
                 action._typehint = int | float | None  # type: ignore[attr-defined]
 
