@@ -185,7 +185,7 @@ class ImageDataModule(LightningDataModule):
     def on_after_batch_transfer(self, batch: Batch, dataloader_idx: int) -> Batch:
         """Bytes become floats in [0, 1] on the device: a quarter of the traffic."""
         x = self._resident_on(batch.x.device).images(batch.x) if self.device_resident else batch.x
-        return batch._replace(x=x.float().div_(255))
+        return batch._replace(x=x.float().mul_(1 / 255))  # faster than a division, and 255 still becomes 1 exactly
 
     def _evaluation(self, ids: Tensor) -> BatchLoader | list[BatchLoader]:
         if not len(ids):

@@ -31,7 +31,7 @@ class Renderer(Protocol):
     def factor_sizes(self) -> tuple[int, ...]:
         """Number of values of each factor."""
 
-    def __call__(self, factors: Tensor) -> Tensor:
+    def draw(self, factors: Tensor) -> Tensor:
         """Images at factor indices: (B, K) to uint8 (B, C, H, W)."""
 
 
@@ -47,7 +47,7 @@ class Rendered:
 
     def images(self, ids: Tensor) -> Tensor:
         """Draw images by id, uint8 (B, C, H, W)."""
-        return self.renderer(unravel(ids, self.renderer.factor_sizes))
+        return self.renderer.draw(unravel(ids, self.renderer.factor_sizes))
 
 
 class MemoryMapped:

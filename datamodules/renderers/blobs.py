@@ -70,6 +70,10 @@ class BlobsRenderer:
             ValueError: The factors are not int64 (B, 3) or one is out of its range.
         """
         check_factors(factors, self.factor_sizes)
+        return self.draw(factors)
+
+    def draw(self, factors: Tensor) -> Tensor:
+        """As a call, for factors that are known to be right."""
         row, column, sample = factors.to(self._windows.device).unbind(1)
         start = (sample * WIDE + SIZE - row) * WIDE + SIZE - column
         return self._windows.index_select(0, start).unsqueeze(1)

@@ -75,6 +75,10 @@ class DSpritesRenderer:
             ValueError: The factors are not int64 (B, 6) or one is out of its range.
         """
         check_factors(factors, self.factor_sizes)
+        return self.draw(factors)
+
+    def draw(self, factors: Tensor) -> Tensor:
+        """As a call, for factors that are known to be right."""
         factors = factors.to(self._strides.device)
         pose = (factors * self._strides).sum(1)
         # An index of x is 32 / 31 pixels, 64 units of 1 / STEP.

@@ -61,6 +61,10 @@ class Shapes3DRenderer:
             ValueError: The factors are not int64 (B, 6) or one is out of its range.
         """
         check_factors(factors, self.factor_sizes)
+        return self.draw(factors)
+
+    def draw(self, factors: Tensor) -> Tensor:
+        """As a call, for factors that are known to be right."""
         floor, wall, solid, scale, shape, orientation = factors.to(self._codes.device).unbind(1)
         sky = self._sky.expand(len(factors), -1, -1)
         hues = ((self._floor, floor), (self._wall, wall), (self._solid, solid))

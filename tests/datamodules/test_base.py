@@ -89,7 +89,9 @@ def test_bytes_become_floats_on_the_device() -> None:
     assert batch.x.dtype == torch.uint8
     moved = on_device(data, batch)
     assert moved.x.dtype == torch.float32
-    assert torch.equal(moved.x, batch.x.float() / 255)
+    torch.testing.assert_close(moved.x, batch.x.float() / 255, rtol=2e-7, atol=0)
+    every = batch._replace(x=torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16))
+    assert (on_device(data, every).x.min(), on_device(data, every).x.max()) == (0, 1)  # likelihoods need [0, 1]
 
 
 def test_without_labels_no_row_has_one() -> None:
