@@ -12,6 +12,8 @@ def count_of(amount: int | float, total: int, name: str) -> int:
         total: How many there are.
         name: The argument to name in an error.
     """
+    if isinstance(amount, float) and amount > 1 and amount.is_integer():
+        amount = int(amount)  # a command line may deliver 100 as 100.0
     if isinstance(amount, float):
         if not 0 < amount <= 1:
             raise ValueError(

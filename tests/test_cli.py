@@ -188,6 +188,13 @@ def test_one_batch_is_not_all_batches(capsys: pytest.CaptureFixture[str]) -> Non
     assert "limit_val_batches: 1\n" in capsys.readouterr().out
 
 
+def test_labels_are_a_count_or_a_fraction() -> None:
+    options = ["--model=VAE", "--data=BlobsDataModule", "--data.batch_size=4", *SHORT]
+    for labels, count in (("100", 100), ("0.01", 824)):
+        assert run(["fit", *options, f"--data.labels={labels}", f"--experiment=labels{count}"]) == 0
+        assert len(np.load(the_run(f"labels{count}") / "labelled_ids.npy")) == count
+
+
 def test_help_does_not_load_torch() -> None:
     done = python("import sys; from vaezoo.__main__ import main; main(['--help']); assert 'torch' not in sys.modules")
     assert done.returncode == 0, done.stderr

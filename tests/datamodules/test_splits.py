@@ -16,13 +16,19 @@ def test_counts() -> None:
     assert count_of(0.001, 50, "labels") == 1  # never none
 
 
+def test_a_whole_number_above_one_is_a_count_even_as_a_float() -> None:
+    assert count_of(10.0, 100, "labels") == 10
+    with pytest.raises(ValueError, match="at most 100"):
+        count_of(101.0, 100, "labels")
+
+
 @pytest.mark.parametrize("amount", [0, -1, 51])
 def test_counts_out_of_range(amount: int) -> None:
     with pytest.raises(ValueError, match=f"labels={amount} must be at least 1 and at most 50"):
         count_of(amount, 50, "labels")
 
 
-@pytest.mark.parametrize("amount", [0.0, -0.1, 1.01, 10.0, float("nan")])
+@pytest.mark.parametrize("amount", [0.0, -0.1, 1.01, float("nan")])
 def test_fractions_out_of_range(amount: float) -> None:
     with pytest.raises(ValueError, match=f"labels={amount} is a fraction and must be above 0 and at most 1"):
         count_of(amount, 50, "labels")
