@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint type format bench clean
+.PHONY: help install demo test unit lint type format bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -21,7 +21,9 @@ demo: $(READY) ## train a β-VAE on rendered 3DShapes for a few minutes; picture
 		--model.beta 2 --model.lr 1e-3 --model.network JointVAENetwork --data.batch_size 32 --data.source render \
 		--trainer.max_steps 5000 --trainer.val_check_interval 2500 --trainer.callbacks+=EvaluateDisentanglement
 
-test: $(READY) lint type ## run lint, type checks and all tests
+test: lint type unit ## run lint, type checks and all tests
+
+unit: $(READY) ## run the tests alone
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(READY) ## check style with ruff
