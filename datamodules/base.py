@@ -1,7 +1,7 @@
 """What all datamodules share: splits, the labelled set, batched loading and conversion on the device."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,9 @@ from datamodules.memory import InMemory
 from datamodules.sources import ImageSource
 from datamodules.splits import balanced, count_of, split
 from vaezoo.types import Batch
+
+Split = Literal["train", "val", "test", "all"]
+EVALUATION_BATCH = 256  # nothing is kept for gradients: larger than in training
 
 
 class ImageDataModule(LightningDataModule):
@@ -177,6 +180,33 @@ class ImageDataModule(LightningDataModule):
     def predict_dataloader(self) -> BatchLoader | list[BatchLoader]:
         """The test images."""
         return self._evaluation(self.test_ids)
+
+    @property
+    def evaluation_split(self) -> Split:
+        """Images to judge a trained model by: the test images, or the next best where none are held out."""
+        return "test" if len(self.test_ids) else "val" if len(self.val_ids) else "train"
+
+    def evaluation_batches(
+        self, images: int, split: Split, seed: int, device: torch.device
+    ) -> Iterator[tuple[Batch, Tensor]]:
+        """Some images of a split at random, on the device, with their labels and factor indices (B, K).
+
+        Args:
+            images: Number of images, divided among the ranks; all of the split where there are fewer.
+            split: Where they come from.
+            seed: Seed of the choice.
+            device: Device of images and labels.
+        """
+        everything = torch.arange(len(self.pictures))
+        ids = {"train": self.train_ids, "val": self.val_ids, "test": self.test_ids, "all": everything}[split]
+        if not len(ids):
+            raise ValueError(f"{type(self).__name__} holds no {split} images: choose another split")
+        ids = ids[torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))[:images]]
+        epochs = Epochs(ids, EVALUATION_BATCH, shuffle=False, seed=0)
+        loader = self._loader(epochs, self._evaluation_batch)
+        for (chosen, _), batch in zip(epochs.batches(0), loader, strict=True):
+            moved = self.on_after_batch_transfer(self.transfer_batch_to_device(batch, device, 0), 0)
+            yield moved, self.factors_of(chosen).to(device)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         """Move images and labels; the mask stays on the host, where picking rows by it is free."""

@@ -13,14 +13,17 @@ LAYERS = [
     {"regularizers"},
     {"base"},
     {"models"},
-    {"checkpoints", "errors", "callbacks"},
+    {"checkpoints", "errors"},
+    {"evaluation"},
+    {"callbacks"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Sideways parts, with all that they may import.
 ALLOWED = {
     "metrics": {"metrics", "types", "functional"},
-    "callbacks": {"callbacks", "types", "base", "regularizers", "metrics"},
+    "evaluation": {"evaluation", "types", "base", "checkpoints", "metrics"},
+    "callbacks": {"callbacks", "types", "base", "regularizers", "metrics", "evaluation"},
     "__init__": set(LEVEL) | {"metrics"},
     "__main__": {"cli"},
 }

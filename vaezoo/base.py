@@ -136,7 +136,7 @@ class VAE(Specified, LightningModule):
 
     def predict_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """Codes of a batch."""
-        return self.represent(batch.x)
+        return self.codes(batch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam; regularizers with parameters of their own get their own options."""
@@ -156,6 +156,10 @@ class VAE(Specified, LightningModule):
     def represent(self, x: Tensor) -> Tensor:
         """Deterministic codes, the latent groups side by side, (B, D)."""
         return torch.cat([q.code() for q in self.encode(x).values()], dim=1)
+
+    def codes(self, batch: Batch) -> Tensor:
+        """Deterministic codes of a batch, what scores read, (B, D); models that encode labels take them from it."""
+        return self.represent(batch.x)
 
     @torch.no_grad()
     def reconstruct(self, x: Tensor) -> Tensor:

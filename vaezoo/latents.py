@@ -86,6 +86,8 @@ class LatentGroup(Specified):
     """Width of a sample, the group's share of the decoder's input."""
     units: int
     """Number of things that can be traversed: dimensions or variables."""
+    sizes: tuple[int, ...] = ()
+    """Number of classes of each variable of a discrete group, whose code is their probabilities."""
 
     def head(self, features: int) -> nn.Module:
         """Module from features (B, features) to a posterior."""

@@ -1,14 +1,22 @@
+import csv
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
-from lightning.pytorch import Trainer
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.loggers import CSVLogger
 from torch import Tensor
 
 from datamodules.loader import BatchLoader, Epochs
+from tests.datamodules.toy import ToyDataModule
 from tests.test_models import loader
 from tests.zoo import MODELS, SHAPE
+from vaezoo.base import VAE
 from vaezoo.callbacks import EvaluateDisentanglement
-from vaezoo.metrics import MIG
+from vaezoo.latents import ConcreteLatent, GaussianLatent
+from vaezoo.metrics import MIG, SAP, ClusterAccuracy, FactorVAEScore, KLPerUnit, PolarError, ReconstructionError
+from vaezoo.networks import DenseNetwork
 from vaezoo.types import Batch
 
 GRID = torch.cartesian_prod(torch.arange(4), torch.arange(5)).repeat(20, 1)  # 400 rows of two factors
@@ -20,21 +28,26 @@ def labelled(ids: Tensor, _: int) -> Batch:
     return Batch(x, GRID[ids].float(), torch.ones(len(ids), dtype=torch.bool))
 
 
-def test_scores_are_those_of_the_codes_of_all_images(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    model = MODELS["VAE"]()
-    trainer = Trainer(
+def trainer(tmp_path: Path, callback: EvaluateDisentanglement, **options: Any) -> Trainer:
+    return Trainer(
         default_root_dir=tmp_path,
-        max_steps=2,
         accelerator="cpu",
-        callbacks=[EvaluateDisentanglement()],
+        callbacks=[callback],
         enable_progress_bar=False,
         enable_model_summary=False,
         enable_checkpointing=False,
+        logger=CSVLogger(tmp_path, "log", "0"),
+        **{"max_steps": 2, **options},
     )
+
+
+def test_labels_of_a_loader_stand_for_factors_where_there_is_no_datamodule(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = MODELS["VAE"]()
+    fit = trainer(tmp_path, EvaluateDisentanglement())
     validation = BatchLoader(labelled, Epochs(torch.arange(len(GRID)), 64, shuffle=False, seed=0))
-    trainer.fit(model, loader(2), validation)
+    fit.fit(model, loader(2), validation)
     everything = labelled(torch.arange(len(GRID)), 0)
     expected = MIG()(model.eval().represent(everything.x), everything.y)["mig_20"]
-    torch.testing.assert_close(trainer.callback_metrics["val/mig_20"].double(), expected, rtol=1e-5, atol=1e-6)
-    assert "val/sap_dip" in trainer.callback_metrics
+    torch.testing.assert_close(fit.callback_metrics["val/mig_20"].double(), expected, rtol=1e-5, atol=1e-6)
+    assert "val/sap_dip" in fit.callback_metrics

@@ -1,6 +1,7 @@
 """The stateful shell of a score: gather rows batch by batch and rank by rank, then call one pure function."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +23,8 @@ class CodeMetric(Metric):
     is_differentiable = False
     higher_is_better: bool | None = False
     full_state_update = False
+    reads: ClassVar[tuple[str, ...]] = ("codes",)
+    """What an evaluation passes to `update`: names of `vaezoo.evaluation.Encoded`."""
     codes: list[Tensor]
 
     def __init__(self, score: Callable[..., Scores]) -> None:
@@ -29,13 +32,17 @@ class CodeMetric(Metric):
         self.score = score
         self.add_state("codes", default=[], dist_reduce_fx="cat")
 
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return what `score` reads, all rows so far."""
+        return (as_array(self.codes),)
+
     def update(self, codes: Tensor, factors: Tensor | None = None) -> None:
         """Add a batch of codes (B, D); factors are accepted, so that all scores are called alike, and not read."""
         self.codes.append(codes.detach())
 
     def compute(self) -> dict[str, Tensor]:
         """Return the scores of all rows so far, float64 scalars on the CPU."""
-        return as_tensors(self.score(as_array(self.codes)))
+        return as_tensors(self.score(*self.tables()))
 
 
 class PoolMetric(Metric):
@@ -48,6 +55,8 @@ class PoolMetric(Metric):
     is_differentiable = False
     higher_is_better: bool | None = True
     full_state_update = False
+    reads: ClassVar[tuple[str, ...]] = ("codes", "factors")
+    """What an evaluation passes to `update`: names of `vaezoo.evaluation.Encoded`."""
     codes: list[Tensor]
     factors: list[Tensor]
 
@@ -64,9 +73,13 @@ class PoolMetric(Metric):
         self.codes.append(codes.detach())
         self.factors.append(factors.detach())
 
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return what `score` reads, all rows so far."""
+        return as_array(self.codes), as_array(self.factors)
+
     def compute(self) -> dict[str, Tensor]:
         """Return the scores of all rows so far, float64 scalars on the CPU."""
-        return as_tensors(self.score(as_array(self.codes), as_array(self.factors)))
+        return as_tensors(self.score(*self.tables()))
 
 
 def as_array(batches: list[Tensor] | Tensor) -> NDArray[np.float64]:

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, mse_loss
 from torchmetrics import Metric
@@ -15,6 +17,7 @@ class LabelDistance(PoolMetric):
     """Mean Euclidean distance of inferred labels (B, K) from true ones (B, K): ℓ2 of LaRVAE."""
 
     higher_is_better = False
+    reads = ("inferred_labels", "labels")
 
     def __init__(self) -> None:
         super().__init__(functional.label_distance)
@@ -24,6 +27,7 @@ class PolarError(PoolMetric):
     """Squared error of blob positions (B, 2) read from the codes in polar coordinates, as WeLa-VAE measures it."""
 
     higher_is_better = False
+    reads = ("codes", "positions")
 
     def __init__(self) -> None:
         super().__init__(functional.polar_error)
@@ -33,6 +37,7 @@ class CartesianError(PoolMetric):
     """Squared error of blob positions (B, 2) read from the codes in Cartesian coordinates (WeLa-VAE)."""
 
     higher_is_better = False
+    reads = ("codes", "positions")
 
     def __init__(self) -> None:
         super().__init__(functional.cartesian_error)
@@ -41,12 +46,16 @@ class CartesianError(PoolMetric):
 class ClassAccuracy(PoolMetric):
     """Accuracy of the most probable class, from probabilities (B, C) or classes (B,) and labels (B,)."""
 
+    reads = ("class_probabilities", "classes")
+
     def __init__(self) -> None:
         super().__init__(functional.class_accuracy)
 
 
 class ClusterAccuracy(PoolMetric):
     """Accuracy under the best one-to-one map of clusters to labels, from probabilities (B, C) and labels (B,)."""
+
+    reads = ("class_probabilities", "classes")
 
     def __init__(self) -> None:
         super().__init__(functional.cluster_accuracy)
@@ -74,11 +83,13 @@ class ReconstructionError(Metric):
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
+    reads = ("reconstructions", "images")
     errors: list[Tensor]
 
     def __init__(self, variant: Literal["squared", "bernoulli"] = "squared") -> None:
         super().__init__()
         self.variant = variant
+        self.score = partial(functional.reconstruction_error, variant=variant)
         self.add_state("errors", default=[], dist_reduce_fx="cat")
 
     def update(self, reconstruction: Tensor, x: Tensor) -> None:
@@ -90,4 +101,8 @@ class ReconstructionError(Metric):
 
     def compute(self) -> dict[str, Tensor]:
         """Return the mean over all examples so far."""
-        return as_tensors({f"reconstruction_error_{self.variant}": float(as_array(self.errors).mean())})
+        return as_tensors(self.score(*self.tables()))
+
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return what `score` reads: the error of every example so far."""
+        return (as_array(self.errors)[:, None],)

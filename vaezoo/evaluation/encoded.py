@@ -1,0 +1,152 @@
+"""One batch as scores read it: codes and factors first, the rest where a score asks for it."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+
+from vaezoo.base import VAE
+from vaezoo.types import Batch, Forward
+
+Split = Literal["train", "val", "test", "all"]
+
+
+@runtime_checkable
+class EvaluationData(Protocol):
+    """What an evaluation asks of a datamodule."""
+
+    @property
+    def factor_names(self) -> tuple[str, ...]:
+        """Names of the factors, in the order of their columns."""
+
+    @property
+    def factor_kinds(self) -> tuple[str, ...]:
+        """Kind of each factor: "categorical" or another."""
+
+    def evaluation_batches(
+        self, images: int, split: Split, seed: int, device: torch.device
+    ) -> Iterator[tuple[Batch, Tensor]]:
+        """Labelled images of a split on the device, chosen by the seed, with their factor indices (B, K)."""
+
+
+class Encoded:
+    """What a model makes of a batch; every attribute is computed once, and only if a score reads it.
+
+    Args:
+        model: The model, in evaluation.
+        batch: Images and labels.
+        factors: Factors of the images, (B, K).
+        data: Where they come from; None for loaders without a datamodule.
+        latents: Latent groups whose codes are read; all where None.
+    """
+
+    def __init__(
+        self,
+        model: VAE,
+        batch: Batch,
+        factors: Tensor,
+        data: EvaluationData | None = None,
+        latents: Sequence[str] | None = None,
+    ) -> None:
+        self.model, self.batch, self.factors, self.data, self.latents = model, batch, factors, data, latents
+        self.images, self.labels = batch.x, batch.y
+
+    @cached_property
+    def codes(self) -> Tensor:
+        """Codes of the images, continuous latents first and probabilities of discrete ones last, (B, D)."""
+        codes = self.model.codes(self.batch)
+        return codes[:, code_columns(self.model, self.latents)].float()
+
+    @cached_property
+    def forward(self) -> Forward:
+        """A pass through the model, each latent at its mode."""
+        with torch.no_grad():
+            out: Forward = self.model(self.batch)
+        return out
+
+    @property
+    def nats(self) -> Tensor:
+        """KL of each latent unit, (B, units)."""
+        return torch.cat([q.kl() for q in self.forward.posterior.values()], dim=1)
+
+    @property
+    def reconstructions(self) -> Tensor:
+        """Reconstructed images in [0, 1], (B, C, H, W)."""
+        return self.forward.reconstruction.sigmoid()
+
+    @property
+    def class_probabilities(self) -> Tensor:
+        """Probabilities of the first discrete latent, (B, classes)."""
+        sizes = discrete_sizes(self.model, self.latents)
+        if not sizes:
+            raise ValueError(f"{type(self.model).__name__} has no discrete latent to read a class from")
+        start = self.codes.shape[1] - sum(sizes)
+        return self.codes[:, start : start + sizes[0]]
+
+    @property
+    def classes(self) -> Tensor:
+        """The first categorical factor, (B,)."""
+        columns = categorical(self.data)
+        if not columns:
+            raise ValueError("the data has no categorical factor to compare classes with")
+        return self.factors[:, columns[0]]
+
+    @property
+    def positions(self) -> Tensor:
+        """Row and column of a blob, (B, 2)."""
+        names = self.data.factor_names if self.data is not None else ()
+        if not {"row", "column"} <= set(names):
+            raise ValueError(f"the data has no factors row and column, only {', '.join(names) or 'labels'}")
+        return self.factors[:, [names.index("row"), names.index("column")]]
+
+    @property
+    def inferred_labels(self) -> Tensor:
+        """Codes of the latent group "y", which stands for the labels, (B, K)."""
+        if "y" not in self.forward.posterior:
+            raise ValueError(f"{type(self.model).__name__} infers no labels: it has no latent group y")
+        return self.forward.posterior["y"].code()
+
+    def update(self, metric: Metric) -> None:
+        """Add the batch to a score."""
+        metric.update(*(getattr(self, name) for name in getattr(metric, "reads", ("codes", "factors"))))
+
+
+def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
+    """Columns of a model's codes that belong to the groups, those of discrete groups last."""
+    columns: dict[bool, list[int]] = {False: [], True: []}
+    start = 0
+    for name, group in model.latents.items():
+        if latents is None or name in latents:
+            columns[bool(group.sizes)] += range(start, start + group.size)
+        start += group.size
+    if unknown := sorted(set(latents or ()) - set(model.latents)):
+        raise ValueError(f"no latent group is called {unknown[0]!r}; the model has {', '.join(model.latents)}")
+    return columns[False] + columns[True]
+
+
+def discrete_sizes(model: VAE, latents: Sequence[str] | None = None) -> tuple[int, ...]:
+    """Class counts of the discrete latents, in the order of their columns."""
+    return tuple(k for name, group in model.latents.items() if latents is None or name in latents for k in group.sizes)
+
+
+def categorical(data: EvaluationData | None) -> tuple[int, ...]:
+    """Columns of the factors that are categories."""
+    return tuple(k for k, kind in enumerate(data.factor_kinds if data is not None else ()) if kind == "categorical")
+
+
+def settle(metric: Metric, **known: Any) -> Metric:
+    """Tell a score what model and data determine, where its constructor left that empty.
+
+    Args:
+        metric: A shell of `vaezoo.metrics`, or any other metric, which stays as it is.
+        known: Arguments by name, say the class counts of the discrete latents.
+    """
+    score = getattr(metric, "score", None)
+    if score is not None:
+        open_ = {name for name, parameter in inspect.signature(score).parameters.items() if parameter.default == ()}
+        metric.score = partial(score, **{name: value for name, value in known.items() if name in open_})
+    return metric
