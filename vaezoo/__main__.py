@@ -12,6 +12,7 @@ commands:
   validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN/checkpoints/last.ckpt
   test        losses on test data
   predict     codes of the test images
+  evaluate    disentanglement scores:   vaezoo evaluate --ckpt RUN/checkpoints/best.ckpt
 
 common options:
   --config FILE            configuration; may be given more than once, later ones win

@@ -18,6 +18,7 @@ from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 from datamodules import ImageDataModule
 from vaezoo.callbacks import LastCheckpoint, ThroughputBar
 from vaezoo.errors import one_line
+from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
 
 set_parsing_settings(add_print_completion_argument=True)
@@ -69,7 +70,7 @@ class ZooCLI(LightningCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
-        data = self.config[self.subcommand].data.init_args
+        data = self.config[self.subcommand].data.get("init_args") or ()
         if "source" in data:
             data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
         config = self._get(self.config_init, "trainer")
@@ -120,6 +121,11 @@ def run(args: list[str]) -> int:
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
     quiet = {"exit_on_error": False}
     try:
+        if args[:1] == ["evaluate"]:
+            run_evaluate(args[1:], ImageDataModule)
+            return 0
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise ArgumentError(None, f"invalid choice: '{args[0]}' (choose from {', '.join(COMMANDS)}, evaluate)")
         ZooCLI(
             VAE,
             ImageDataModule,

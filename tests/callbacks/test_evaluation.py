@@ -1,22 +1,16 @@
-import csv
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import CSVLogger
 from torch import Tensor
 
 from datamodules.loader import BatchLoader, Epochs
-from tests.datamodules.toy import ToyDataModule
 from tests.test_models import loader
 from tests.zoo import MODELS, SHAPE
-from vaezoo.base import VAE
 from vaezoo.callbacks import EvaluateDisentanglement
-from vaezoo.latents import ConcreteLatent, GaussianLatent
-from vaezoo.metrics import MIG, SAP, ClusterAccuracy, FactorVAEScore, KLPerUnit, PolarError, ReconstructionError
-from vaezoo.networks import DenseNetwork
+from vaezoo.metrics import MIG
 from vaezoo.types import Batch
 
 GRID = torch.cartesian_prod(torch.arange(4), torch.arange(5)).repeat(20, 1)  # 400 rows of two factors

@@ -3,13 +3,14 @@
 import inspect
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 from torchmetrics import Metric
 
 from vaezoo.base import VAE
+from vaezoo.metrics.base import ScoreMetric
 from vaezoo.types import Batch, Forward
 
 Split = Literal["train", "val", "test", "all"]
@@ -26,6 +27,10 @@ class EvaluationData(Protocol):
     @property
     def factor_kinds(self) -> tuple[str, ...]:
         """Kind of each factor: "categorical" or another."""
+
+    @property
+    def source(self) -> str:
+        """Where the pictures come from, "file" or "render"."""
 
     def evaluation_batches(
         self, images: int, split: Split, seed: int, device: torch.device
@@ -112,7 +117,8 @@ class Encoded:
 
     def update(self, metric: Metric) -> None:
         """Add the batch to a score."""
-        metric.update(*(getattr(self, name) for name in getattr(metric, "reads", ("codes", "factors"))))
+        reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
+        metric.update(*(getattr(self, name) for name in reads))
 
 
 def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
@@ -138,15 +144,14 @@ def categorical(data: EvaluationData | None) -> tuple[int, ...]:
     return tuple(k for k, kind in enumerate(data.factor_kinds if data is not None else ()) if kind == "categorical")
 
 
-def settle(metric: Metric, **known: Any) -> Metric:
+def settle(metric: Metric, **known: tuple[int, ...]) -> None:
     """Tell a score what model and data determine, where its constructor left that empty.
 
     Args:
         metric: A shell of `vaezoo.metrics`, or any other metric, which stays as it is.
         known: Arguments by name, say the class counts of the discrete latents.
     """
-    score = getattr(metric, "score", None)
-    if score is not None:
-        open_ = {name for name, parameter in inspect.signature(score).parameters.items() if parameter.default == ()}
-        metric.score = partial(score, **{name: value for name, value in known.items() if name in open_})
-    return metric
+    if isinstance(metric, ScoreMetric):
+        arguments = inspect.signature(metric.score).parameters
+        empty = {name for name, argument in arguments.items() if argument.default == ()}
+        metric.score = partial(metric.score, **{name: value for name, value in known.items() if name in empty})

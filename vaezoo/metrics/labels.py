@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, mse_loss
-from torchmetrics import Metric
 
 from vaezoo.metrics import functional
-from vaezoo.metrics.base import PoolMetric, as_array, as_tensors
+from vaezoo.metrics.base import PoolMetric, ScoreMetric, as_array
 
 
 class LabelDistance(PoolMetric):
@@ -73,23 +72,20 @@ class AttributeAccuracy(PoolMetric):
         super().__init__(partial(functional.attribute_accuracy, test_fraction=test_fraction, seed=seed))
 
 
-class ReconstructionError(Metric):
+class ReconstructionError(ScoreMetric):
     """Mean error of a reconstructed value: per pixel, and per channel of it.
 
     Args:
         variant: "squared" error, or "bernoulli" cross-entropy in nats, for values in [0, 1].
     """
 
-    is_differentiable = False
     higher_is_better = False
-    full_state_update = False
     reads = ("reconstructions", "images")
     errors: list[Tensor]
 
     def __init__(self, variant: Literal["squared", "bernoulli"] = "squared") -> None:
-        super().__init__()
+        super().__init__(partial(functional.reconstruction_error, variant=variant))
         self.variant = variant
-        self.score = partial(functional.reconstruction_error, variant=variant)
         self.add_state("errors", default=[], dist_reduce_fx="cat")
 
     def update(self, reconstruction: Tensor, x: Tensor) -> None:
@@ -99,10 +95,6 @@ class ReconstructionError(Metric):
         error = mse_loss if self.variant == "squared" else binary_cross_entropy
         self.errors.append(error(reconstruction.detach().float(), x.float(), reduction="none").flatten(1).mean(dim=1))
 
-    def compute(self) -> dict[str, Tensor]:
-        """Return the mean over all examples so far."""
-        return as_tensors(self.score(*self.tables()))
-
     def tables(self) -> tuple[NDArray[np.float64], ...]:
-        """Return what `score` reads: the error of every example so far."""
+        """Return the mean error of every example so far."""
         return (as_array(self.errors)[:, None],)
