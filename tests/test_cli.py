@@ -1,5 +1,6 @@
 """The command line, run as users run it."""
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ import torch
 import yaml
 
 import vaezoo
+from datamodules import Shapes3DDataModule
 from vaezoo.cli import run
+from vaezoo.metrics import MIG
 
 ROOT = Path(__file__).parent.parent
 SHORT = ["--trainer.max_steps=2", "--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0"]
@@ -96,12 +99,23 @@ def test_precisions(precision: str) -> None:
 def test_two_processes_share_one_run() -> None:
     options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", "--data.labels=0.01", *SHORT]
     ddp = ["--trainer.accelerator=cpu", "--trainer.devices=2", "--trainer.strategy=ddp"]
-    command = [sys.executable, "-m", "vaezoo", "fit", *options, *ddp]
+    scores = ["--trainer.callbacks=EvaluateDisentanglement", "--trainer.callbacks.images=150"]
+    scores += ["--trainer.val_check_interval=2"]
+    command = [sys.executable, "-m", "vaezoo", "fit", *options, *ddp, *scores]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     folder = the_run("betavae")
     assert vaezoo.load(folder / "checkpoints" / "last.ckpt").step == 2
     assert len(np.load(folder / "labelled_ids.npy")) == 4600
+    # Either rank encoded half of the pool; the score is that of the whole.
+    data = Shapes3DDataModule(source="render")
+    data.setup()
+    model = vaezoo.load(folder / "checkpoints" / "last.ckpt")
+    pool = [(model.codes(batch), y) for batch, y in data.evaluation_batches(150, "val", 0, torch.device("cpu"))]
+    expected = MIG()(*(torch.cat(part) for part in zip(*pool, strict=True)))["mig_20"].item()
+    rows = csv.DictReader((folder / "metrics.csv").read_text().splitlines())
+    (found,) = [float(row["val/mig_20"]) for row in rows if row["val/mig_20"]]
+    assert found == pytest.approx(expected, abs=1e-3)
 
 
 def test_seeds_make_runs_equal() -> None:

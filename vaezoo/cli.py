@@ -70,8 +70,8 @@ class ZooCLI(LightningCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
-        data = self.config[self.subcommand].data.get("init_args") or ()
-        if "source" in data:
+        data = self.config[self.subcommand].data.get("init_args")
+        if data is not None and "source" in data:
             data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
         config = self._get(self.config_init, "trainer")
         given = config.logger
