@@ -164,6 +164,7 @@ def test_a_wrong_config_is_one_line_that_names_it(wrong: str, capsys: pytest.Cap
     ("args", "message"),
     [
         (["fitt"], "'fitt' is none of"),
+        (["evalute"], "did you mean 'evaluate'?"),
         (["fit"], "--data and --model missing"),
         (["fit", "--config=experiment.yaml"], "no file 'experiment.yaml'; did you mean 'experiments.yaml'?"),
         (["fit", "--config=broken.yaml"], "not valid YAML"),
@@ -215,6 +216,7 @@ def test_help_does_not_load_torch() -> None:
     done = python("import sys; from vaezoo.__main__ import main; main(['--help']); assert 'torch' not in sys.modules")
     assert done.returncode == 0, done.stderr
     assert "vaezoo fit --config" in done.stdout
+    assert "vaezoo evaluate --ckpt" in done.stdout
 
 
 def test_the_command_finds_every_model_by_name() -> None:
