@@ -82,7 +82,7 @@ def check(names: Sequence[str]) -> None:
     for name in names:
         if name not in METRICS:
             close = get_close_matches(name, METRICS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = f"; did you mean {close[0]!r}?" if close else "."
             raise ValueError(f"no metric is called {name!r}{hint} Known: {', '.join(METRICS)}")
 
 

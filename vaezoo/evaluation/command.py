@@ -26,7 +26,7 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
         data_class: Base of the datamodules to choose from.
     """
     own, data_args = _apart(args)
-    options = _parser(data_class).parse_args(own)
+    options = _parser().parse_args(own)
     check(options.metrics or ())
     paths = [Path(path) for path in options.ckpt]
     for path in paths:
@@ -36,17 +36,13 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     for path, label in zip(paths, _labels(paths), strict=True):
         data, settings = sources.of(path)
         evaluations[label], pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
+    written = [_json_path(path, paths) for path in paths]
+    if len(paths) > 1 or options.output:
+        written += _write_tables(options.output or "comparison", evaluations)
+    left_out = [f"left out: {k}: {v}" for evaluation in evaluations.values() for k, v in evaluation.skipped.items()]
     print("\n".join(dict.fromkeys(pools.values())))
     print(table(evaluations))
-    for reason in dict.fromkeys(f"{k}: {v}" for e in evaluations.values() for k, v in e.skipped.items()):
-        print(f"left out: {reason}")
-    print("\n".join(f"written: {path}" for path in dict.fromkeys(_json_path(p, paths) for p in paths)))
-    if len(paths) > 1 or options.output:
-        stem = Path(options.output or "comparison")
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        write_csv(stem.with_suffix(".csv"), evaluations)
-        stem.with_suffix(".tex").write_text(latex(evaluations))
-        print(f"written: {stem.with_suffix('.csv')}\nwritten: {stem.with_suffix('.tex')}")
+    print("\n".join(dict.fromkeys([*left_out, *(f"written: {path}" for path in written)])))
 
 
 def _evaluated(
@@ -73,6 +69,14 @@ def _evaluated(
     }
     write_json(target, found, record)
     return found, f"{found.images:,} {split} images of {type(data).__name__} ({data.source}), seed {options.seed}"
+
+
+def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
+    lines, rows = Path(f"{stem}.csv"), Path(f"{stem}.tex")
+    lines.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(lines, evaluations)
+    rows.write_text(latex(evaluations))
+    return [lines, rows]
 
 
 class _Sources:
@@ -110,7 +114,7 @@ def _configured(checkpoint: Path) -> dict[str, Any]:
     )
 
 
-def _parser(data_class: type[LightningDataModule]) -> ArgumentParser:
+def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="vaezoo evaluate",
         description="Scores of checkpoints with 95 % bootstrap intervals.",

@@ -57,7 +57,8 @@ class Encoded:
         data: EvaluationData | None = None,
         latents: Sequence[str] | None = None,
     ) -> None:
-        self.model, self.batch, self.factors, self.data, self.latents = model, batch, factors, data, latents
+        self.model, self.factors, self.data, self.latents = model, factors, data, latents
+        self.batch = batch._replace(x=batch.x.to(model.dtype))  # a step's inputs are cast by the Trainer
         self.images, self.labels = batch.x, batch.y
 
     @cached_property
