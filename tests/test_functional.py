@@ -165,7 +165,8 @@ def test_bhattacharyya_of_equal_far_and_many() -> None:
 def test_reconstruction_is_the_negative_log_likelihood(dtype: torch.dtype, likelihood: f.Likelihood) -> None:
     out = normal(3, 2, 4, 4, dtype=dtype)
     x = (normal(3, 2, 4, 4, dtype=dtype, seed=1) > 0).to(dtype)
-    distributions = {"bernoulli": Bernoulli(logits=out), "gaussian": Normal(out, 1.0), "laplace": Laplace(out, 1.0)}
+    mean = 1 / (1 + (-out).exp())
+    distributions = {"bernoulli": Bernoulli(mean), "gaussian": Normal(mean, 1.0), "laplace": Laplace(mean, 1.0)}
     expected = -distributions[likelihood].log_prob(x).sum((1, 2, 3))
     torch.testing.assert_close(f.reconstruction(out, x, likelihood), expected, **tolerance(dtype))
 

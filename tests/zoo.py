@@ -6,9 +6,9 @@ import torch
 
 from vaezoo.base import VAE
 from vaezoo.latents import ConcreteLatent, GaussianLatent
-from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE
+from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE
 from vaezoo.networks import DenseNetwork
-from vaezoo.regularizers import KL, Capacity
+from vaezoo.regularizers import KL, Capacity, DiscriminatedTotalCorrelation
 from vaezoo.types import Batch
 
 SHAPE = (1, 16, 16)
@@ -29,6 +29,15 @@ MODELS: dict[str, Callable[[], VAE]] = {
     "TCVAE": lambda: TCVAE(SHAPE, 4, dataset_size=100, network=NETWORK),
     "FactorVAE": lambda: FactorVAE(SHAPE, 4, discriminator_width=16, network=NETWORK),
     "AnnealedVAE": lambda: AnnealedVAE(SHAPE, 4, gamma=10.0, max_nats=5.0, steps=10, network=NETWORK),
+    "LaRVAE": lambda: LaRVAE(SHAPE, 3, 2, network=NETWORK),
+    "SS-FactorVAE": lambda: LaRVAE(
+        SHAPE,
+        3,
+        2,
+        tau=0.0,
+        unsupervised={"kl": KL(), "tc": DiscriminatedTotalCorrelation(5, width=16)},
+        network=NETWORK,
+    ),
 }
 
 

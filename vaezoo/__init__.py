@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SavePictures
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
-    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE
+    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE
     from vaezoo.regularizers import (
         KL,
         Capacity,
         CovarianceMatching,
         DiscriminatedTotalCorrelation,
+        LabelReconstruction,
+        LabelReplacement,
         Regularizer,
         TotalCorrelation,
     )
@@ -41,6 +43,9 @@ _HOME = {
     "GaussianLatent": "latents",
     "JointVAE": "models",
     "KL": "regularizers",
+    "LaRVAE": "models",
+    "LabelReconstruction": "regularizers",
+    "LabelReplacement": "regularizers",
     "Regularizer": "regularizers",
     "SavePictures": "callbacks",
     "TCVAE": "models",
@@ -68,6 +73,9 @@ __all__ = [
     "Forward",
     "GaussianLatent",
     "JointVAE",
+    "LaRVAE",
+    "LabelReconstruction",
+    "LabelReplacement",
     "Regularizer",
     "SavePictures",
     "Term",

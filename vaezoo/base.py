@@ -107,18 +107,16 @@ class VAE(Specified, LightningModule):
 
     def terms(self, batch: Batch) -> dict[str, Term]:
         """Named summands of the loss: "recon" and one entry a regularizer."""
-        out = self(batch)
+        parts = self._parts(self(batch), batch)
         with torch.autocast(batch.x.device.type, enabled=False):  # loss maths stays in float32
-            terms = {"recon": self.reconstruction_term(out, batch)}
+            terms = {"recon": self.reconstruction_term(*parts[False])}
             for name, regularizer in self._terms().items():
-                terms[name] = regularizer(out, batch, self.step)
+                terms[name] = regularizer(*parts[regularizer.supervised], self.step)
         return terms
 
     def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
         """−log p(x|z), the batch mean."""
-        mean = out.reconstruction if self.likelihood == "bernoulli" else out.reconstruction.sigmoid()
-        nats = reconstruction(mean, full_precision(batch.x), self.likelihood).mean()
-        return Term(nats, {})
+        return Term(reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).mean(), {})
 
     def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""
@@ -204,6 +202,19 @@ class VAE(Specified, LightningModule):
 
     def _terms(self) -> dict[str, Regularizer]:
         return {name: module for name, module in self.regularizers.items() if isinstance(module, Regularizer)}
+
+    def _parts(self, out: Forward, batch: Batch) -> dict[bool, tuple[Forward, Batch]]:
+        """What terms read, by whether they are supervised: in training, labelled images are for those alone."""
+        whole = out, batch
+        if not self.training or not any(term.supervised for term in self._terms().values()):
+            return {False: whole, True: whole}
+        if batch.labelled.all():
+            raise ValueError(
+                "every image of the batch is labelled, none is left for the unsupervised terms: "
+                "let labelled images come beside the others with data.labelled_batch_size above 0"
+            )
+        rows = {False: ~batch.labelled, True: batch.labelled}
+        return {supervised: (out.at(mask), batch.at(mask)) for supervised, mask in rows.items()}
 
     def _log_terms(self, stage: str, batch: Batch) -> Tensor:
         terms = self.terms(batch)

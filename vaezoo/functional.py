@@ -123,20 +123,20 @@ def bhattacharyya(mu1: Tensor, logvar1: Tensor, mu2: Tensor, logvar2: Tensor) ->
     return (-distance.sum(-1)).exp()
 
 
-def reconstruction(logits_or_mean: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
+def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
     """Negative log-likelihood −log p(x|z) of each image, summed over channels and pixels, (B,).
 
     Args:
-        logits_or_mean: Logits for "bernoulli", means for the others, (B, C, H, W).
+        logits: What the decoder returns, whose sigmoid is the mean of all three distributions, (B, C, H, W).
         x: Images, (B, C, H, W).
         likelihood: "bernoulli"; "gaussian" of unit variance; "laplace" of unit scale.
     """
     if likelihood == "bernoulli":
-        nll = F.binary_cross_entropy_with_logits(logits_or_mean, x, reduction="none")
+        nll = F.binary_cross_entropy_with_logits(logits, x, reduction="none")
     elif likelihood == "gaussian":
-        nll = 0.5 * (x - logits_or_mean).square() + 0.5 * math.log(2 * math.pi)
+        nll = 0.5 * (x - logits.sigmoid()).square() + 0.5 * math.log(2 * math.pi)
     elif likelihood == "laplace":
-        nll = (x - logits_or_mean).abs() + math.log(2)
+        nll = (x - logits.sigmoid()).abs() + math.log(2)
     else:
         raise ValueError(f"likelihood must be 'bernoulli', 'gaussian' or 'laplace', not {likelihood!r}")
     return nll.flatten(1).sum(1)

@@ -1,10 +1,11 @@
 """Latent groups: the head that reads features, and the posterior that it returns."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from vaezoo.functional import categorical_kl, full_precision, gaussian_kl, gumbel_softmax
 from vaezoo.specs import Specified
@@ -38,6 +39,10 @@ class Gaussian:
     def kl(self) -> Tensor:
         """KL of each dimension, (B, D)."""
         return gaussian_kl(self.mean, self.logvar)
+
+    def at(self, rows: Tensor) -> Self:
+        """The posteriors of the rows of a mask."""
+        return replace(self, mean=self.mean[rows], logvar=self.logvar[rows])
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,10 @@ class Concrete:
     def kl(self) -> Tensor:
         """KL of each variable, on the probabilities and never on the sample, (B, variables)."""
         return torch.stack([categorical_kl(p) for p in self.probs], dim=1)
+
+    def at(self, rows: Tensor) -> Self:
+        """The posteriors of the rows of a mask."""
+        return replace(self, logits=tuple(logits[rows] for logits in self.logits))
 
 
 class LatentGroup(Specified):

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
+from typing_extensions import Self
 
 
 class Batch(NamedTuple):
@@ -18,6 +19,10 @@ class Batch(NamedTuple):
     x: Tensor
     y: Tensor
     labelled: Tensor
+
+    def at(self, rows: Tensor) -> "Batch":
+        """The rows of a mask."""
+        return Batch(self.x[rows], self.y[rows], self.labelled[rows])
 
 
 class Latent(Protocol):
@@ -39,6 +44,9 @@ class Latent(Protocol):
     def kl(self) -> Tensor:
         """KL from the prior in nats for each unit, (B, units)."""
 
+    def at(self, rows: Tensor) -> Self:
+        """The posteriors of the rows of a mask."""
+
 
 class Forward(NamedTuple):
     """One pass through a VAE.
@@ -52,6 +60,11 @@ class Forward(NamedTuple):
     posterior: dict[str, Latent]
     sample: dict[str, Tensor]
     reconstruction: Tensor
+
+    def at(self, rows: Tensor) -> "Forward":
+        """The rows of a mask."""
+        posterior = {name: q.at(rows) for name, q in self.posterior.items()}
+        return Forward(posterior, {name: z[rows] for name, z in self.sample.items()}, self.reconstruction[rows])
 
 
 class Term(NamedTuple):

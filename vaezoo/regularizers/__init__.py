@@ -5,6 +5,7 @@ from vaezoo.regularizers.capacity import Capacity
 from vaezoo.regularizers.covariance import CovarianceMatching
 from vaezoo.regularizers.discriminator import DiscriminatedTotalCorrelation
 from vaezoo.regularizers.kl import KL
+from vaezoo.regularizers.labels import LabelReconstruction, LabelReplacement
 from vaezoo.regularizers.total_correlation import TotalCorrelation
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "Capacity",
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",
+    "LabelReconstruction",
+    "LabelReplacement",
     "Regularizer",
     "TotalCorrelation",
 ]
