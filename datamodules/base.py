@@ -230,3 +230,16 @@ class GridDataModule(ImageDataModule):
     def images_at(self, factors: Tensor) -> Tensor:
         """Images at factor indices (B, K), float in [0, 1] on the host, (B, C, H, W)."""
         return self.pictures.images(ravel(factors, self.factor_sizes).cpu()).float() / 255
+
+    def images_of(self, labels: Tensor) -> Tensor | None:
+        """Images whose factors are nearest to labels (B, K), in [0, 1], (B, C, H, W); None for one-hot labels.
+
+        Factors without a label take their first value.
+        """
+        if self.label_form == "onehot":
+            return None
+        factors = torch.zeros(len(labels), len(self.factors), dtype=torch.long)
+        for k, factor in enumerate(self.labelled_factors):
+            index = labels[:, k] * (factor.size - 1 if self.label_form == "rank" else 1)
+            factors[:, self.factor_names.index(factor.name)] = index.round().long().clamp(0, factor.size - 1)
+        return self.images_at(factors)

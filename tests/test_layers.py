@@ -20,7 +20,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Sideways parts, with all that they may import.
 ALLOWED = {
     "metrics": {"metrics", "types", "functional"},
-    "callbacks": {"callbacks", "types", "base", "regularizers", "metrics"},
+    "callbacks": {"callbacks", "types", "base", "models", "regularizers", "metrics"},
     "__init__": set(LEVEL) | {"metrics"},
     "__main__": {"cli"},
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vaezoo.base import VAE
-    from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SavePictures
+    from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SaveLabelTraversals, SavePictures
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
     from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE
@@ -47,6 +47,7 @@ _HOME = {
     "LabelReconstruction": "regularizers",
     "LabelReplacement": "regularizers",
     "Regularizer": "regularizers",
+    "SaveLabelTraversals": "callbacks",
     "SavePictures": "callbacks",
     "TCVAE": "models",
     "Term": "types",
@@ -77,6 +78,7 @@ __all__ = [
     "LabelReconstruction",
     "LabelReplacement",
     "Regularizer",
+    "SaveLabelTraversals",
     "SavePictures",
     "Term",
     "TotalCorrelation",
