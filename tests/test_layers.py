@@ -10,6 +10,7 @@ LAYERS = [
     {"types"},
     {"functional", "distributed", "schedules", "specs"},
     {"networks", "latents"},
+    {"mixture"},
     {"regularizers"},
     {"base"},
     {"models"},
@@ -61,7 +62,7 @@ def test_only_the_cli_knows_datamodules(file: Path) -> None:
 
 
 def test_functional_is_free_of_lightning() -> None:
-    for name in ("types", "functional", "distributed", "schedules", "networks", "latents", "specs"):
+    for name in ("types", "functional", "distributed", "schedules", "networks", "latents", "mixture", "specs"):
         assert not any(used.startswith("lightning") for used in imports(ROOT / "vaezoo" / f"{name}.py"))
 
 

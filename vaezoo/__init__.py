@@ -12,14 +12,18 @@ if TYPE_CHECKING:
     from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SaveLabelTraversals, SavePictures
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
-    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE
+    from vaezoo.mixture import MixtureLatent
+    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE
     from vaezoo.regularizers import (
         KL,
+        AggregatePosterior,
         Capacity,
         CovarianceMatching,
         DiscriminatedTotalCorrelation,
+        Entropy,
         LabelReconstruction,
         LabelReplacement,
+        Overlap,
         Regularizer,
         TotalCorrelation,
     )
@@ -29,6 +33,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AddRegularizer": "callbacks",
+    "AggregatePosterior": "regularizers",
     "AnnealedVAE": "models",
     "Batch": "types",
     "BetaVAE": "models",
@@ -37,6 +42,7 @@ _HOME = {
     "CovarianceMatching": "regularizers",
     "DIPVAE": "models",
     "DiscriminatedTotalCorrelation": "regularizers",
+    "Entropy": "regularizers",
     "EvaluateDisentanglement": "callbacks",
     "FactorVAE": "models",
     "Forward": "types",
@@ -46,6 +52,9 @@ _HOME = {
     "LaRVAE": "models",
     "LabelReconstruction": "regularizers",
     "LabelReplacement": "regularizers",
+    "MixtureLatent": "mixture",
+    "Overlap": "regularizers",
+    "PartedVAE": "models",
     "Regularizer": "regularizers",
     "SaveLabelTraversals": "callbacks",
     "SavePictures": "callbacks",
@@ -62,6 +71,7 @@ __all__ = [
     "TCVAE",
     "VAE",
     "AddRegularizer",
+    "AggregatePosterior",
     "AnnealedVAE",
     "Batch",
     "BetaVAE",
@@ -69,6 +79,7 @@ __all__ = [
     "ConcreteLatent",
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",
+    "Entropy",
     "EvaluateDisentanglement",
     "FactorVAE",
     "Forward",
@@ -77,6 +88,9 @@ __all__ = [
     "LaRVAE",
     "LabelReconstruction",
     "LabelReplacement",
+    "MixtureLatent",
+    "Overlap",
+    "PartedVAE",
     "Regularizer",
     "SaveLabelTraversals",
     "SavePictures",

@@ -61,7 +61,9 @@ class VAE(Specified, LightningModule):
         network = BurgessNetwork() if network is None else Network.build(network)
         self.encoder = network.encoder(self.image_shape)
         self.heads = nn.ModuleDict({name: group.head(network.features) for name, group in self.latents.items()})
-        self.decoder = network.decoder(self.image_shape, sum(group.size for group in self.latents.values()))
+        self.decoder = network.decoder(
+            self.image_shape, sum(group.size for group in self.latents.values() if group.decoded)
+        )
         self.likelihood, self.lr = likelihood, lr
         # Counts training batches; Lightning's global_step counts optimizer steps.
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
@@ -91,15 +93,19 @@ class VAE(Specified, LightningModule):
         features = self.encoder(x)
         return {name: head(features) for name, head in self.heads.items()}
 
+    def infer(self, x: Tensor) -> tuple[dict[str, Latent], dict[str, Tensor]]:
+        """Posteriors of images, and a sample of them; in evaluation the mode."""
+        posterior = self.encode(x)
+        return posterior, {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
+
     def decode(self, sample: Mapping[str, Tensor]) -> Tensor:
         """Logits of images from latents by group, (B, C, H, W)."""
-        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self.latents], dim=1))
+        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self._decoded()], dim=1))
         return full_precision(logits)
 
     def forward(self, batch: Batch) -> Forward:
         """Encode, sample, let regularizers change the sample, decode; in evaluation the sample is the mode."""
-        posterior = self.encode(batch.x)
-        sample = {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
+        posterior, sample = self.infer(batch.x)
         if self.training:
             for regularizer in self._terms().values():
                 sample = regularizer.on_sample(sample, batch)
@@ -152,8 +158,9 @@ class VAE(Specified, LightningModule):
 
     @torch.no_grad()
     def represent(self, x: Tensor) -> Tensor:
-        """Deterministic codes, the latent groups side by side, (B, D)."""
-        return torch.cat([q.code() for q in self.encode(x).values()], dim=1)
+        """Deterministic codes, the latent groups that are decoded side by side, (B, D)."""
+        posterior = self.encode(x)
+        return torch.cat([posterior[name].code() for name in self._decoded()], dim=1)
 
     @torch.no_grad()
     def reconstruct(self, x: Tensor) -> Tensor:
@@ -163,8 +170,12 @@ class VAE(Specified, LightningModule):
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
         """Images decoded from samples of the prior, in [0, 1], (n, C, H, W)."""
+        return self.decode(self.draw(n)).sigmoid()
+
+    def draw(self, n: int) -> dict[str, Tensor]:
+        """Latents from the prior, (n, D) for each group."""
         like = next(self.decoder.parameters())
-        return self.decode({name: group.prior(n, like) for name, group in self.latents.items()}).sigmoid()
+        return {name: group.prior(n, like) for name, group in self.latents.items()}
 
     @torch.no_grad()
     def traverse(
@@ -190,15 +201,22 @@ class VAE(Specified, LightningModule):
         name = next(iter(self.latents)) if latent is None else latent
         if name not in self.latents:
             raise ValueError(f"latent {name!r} is not one of {', '.join(self.latents)}")
-        group, codes = self.latents[name], {key: q.mode() for key, q in self.encode(x).items()}
-        values = torch.linspace(*span, steps)
-        return [self._decode_walk(codes, name, group.walk(codes[name], u, values)) for u in units or range(group.units)]
+        codes = {key: q.mode() for key, q in self.encode(x).items()}
+        values, units = torch.linspace(*span, steps), units or range(self.latents[name].units)
+        return [self._decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
+
+    def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
+        """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
+        return name, self.latents[name].walk(codes[name], unit, values)
 
     def _decode_walk(self, codes: Mapping[str, Tensor], name: str, walked: Tensor) -> Tensor:
         batch, steps, _ = walked.shape
         sample = {key: code.repeat_interleave(steps, 0) for key, code in codes.items()}
         images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()
         return images.reshape(batch, steps, *self.image_shape)
+
+    def _decoded(self) -> list[str]:
+        return [name for name, group in self.latents.items() if group.decoded]
 
     def _terms(self) -> dict[str, Regularizer]:
         return {name: module for name, module in self.regularizers.items() if isinstance(module, Regularizer)}

@@ -4,6 +4,7 @@ Convention: sums run over latent or pixel dimensions, means over the batch, unit
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -140,3 +141,15 @@ def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoull
     else:
         raise ValueError(f"likelihood must be 'bernoulli', 'gaussian' or 'laplace', not {likelihood!r}")
     return nll.flatten(1).sum(1)
+
+
+def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
+    """Cross-entropy of class labels, summed over variables, (B,); a label of NaN is not known and costs nothing.
+
+    Args:
+        logits: Logits of each variable, (B, K_i).
+        labels: Class index of each variable, (B, variables).
+    """
+    targets = torch.where(labels.isnan(), -1, labels).long()
+    columns = zip(logits, targets.unbind(1), strict=True)
+    return torch.stack([F.cross_entropy(x, y, ignore_index=-1, reduction="none") for x, y in columns]).sum(0)

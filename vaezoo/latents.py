@@ -1,6 +1,7 @@
 """Latent groups: the head that reads features, and the posterior that it returns."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -47,15 +48,17 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Concrete:
-    """Relaxed categorical posteriors of one or more variables against uniform priors (Dupont, 2018, Sec. 3.2).
+    """Relaxed categorical posteriors of one or more variables (Dupont, 2018, Sec. 3.2).
 
     Attributes:
         logits: Logits of each variable, (B, K_i).
         temperature: Temperature of the Gumbel-softmax sample.
+        priors: Prior class probabilities of each variable, (K_i,); uniform where None.
     """
 
     logits: tuple[Tensor, ...]
     temperature: float
+    priors: tuple[Tensor, ...] | None = None
 
     @property
     def probs(self) -> tuple[Tensor, ...]:
@@ -81,7 +84,12 @@ class Concrete:
 
     def kl(self) -> Tensor:
         """KL of each variable, on the probabilities and never on the sample, (B, variables)."""
-        return torch.stack([categorical_kl(p) for p in self.probs], dim=1)
+        priors = self.priors or (None,) * len(self.logits)
+        return torch.stack([categorical_kl(p, prior) for p, prior in zip(self.probs, priors, strict=True)], dim=1)
+
+    def classes(self) -> Tensor:
+        """Most likely class of each variable, (B, variables)."""
+        return torch.stack([logits.argmax(-1) for logits in self.logits], dim=1)
 
     def at(self, rows: Tensor) -> Self:
         """The posteriors of the rows of a mask."""
@@ -93,6 +101,8 @@ class LatentGroup(Specified):
 
     size: int
     """Width of a sample, the group's share of the decoder's input."""
+    decoded: bool = True
+    """Whether the decoder reads it; what it does not read is no part of the representation either."""
     units: int
     """Number of things that can be traversed: dimensions or variables."""
 
@@ -137,30 +147,41 @@ class GaussianLatent(LatentGroup):
 
 
 class ConcreteLatent(LatentGroup):
-    """Discrete latents with uniform priors, relaxed by the Gumbel-softmax.
+    """Discrete latents, relaxed by the Gumbel-softmax.
 
     Args:
         sizes: Number of classes of each variable.
         temperature: Temperature of the relaxation.
+        priors: Class probabilities of each variable; uniform where None.
+        decoded: Whether the decoder reads them.
     """
 
-    def __init__(self, sizes: list[int], temperature: float = 0.67) -> None:
+    def __init__(
+        self,
+        sizes: list[int],
+        temperature: float = 0.67,
+        priors: Sequence[Sequence[float]] | None = None,
+        decoded: bool = True,
+    ) -> None:
         if not sizes or min(sizes) < 2:
             raise ValueError(f"sizes must name at least one variable of 2 classes or more, not {list(sizes)}")
         if temperature <= 0:
             raise ValueError(f"temperature must be above 0, not {temperature}")
+        shares = [[1 / k] * k for k in sizes] if priors is None else priors
+        if [len(p) for p in shares] != list(sizes) or any(abs(sum(p) - 1) > 1e-3 for p in shares):
+            raise ValueError(f"priors must give each of {list(sizes)} classes a share, with a sum of 1, not {priors}")
         self.sizes = tuple(sizes)
-        self.temperature = temperature
+        self.temperature, self.priors, self.shares, self.decoded = temperature, priors, shares, decoded
         self.size = sum(sizes)
         self.units = len(sizes)
 
     def head(self, features: int) -> nn.Module:
         """One linear layer gives the logits of all variables."""
-        return _ConcreteHead(features, self.sizes, self.temperature)
+        return _ConcreteHead(features, self.sizes, self.temperature, self.priors)
 
     def prior(self, n: int, like: Tensor) -> Tensor:
-        """One-hot samples of the uniform priors, (n, Σ K_i)."""
-        draws = [torch.randint(k, (n,), device=like.device) for k in self.sizes]
+        """One-hot samples of the priors, (n, Σ K_i)."""
+        draws = [torch.multinomial(like.new_tensor(share), n, replacement=True) for share in self.shares]
         return torch.cat([nn.functional.one_hot(d, k).to(like) for d, k in zip(draws, self.sizes, strict=True)], 1)
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
@@ -182,10 +203,18 @@ class _GaussianHead(nn.Module):
 
 
 class _ConcreteHead(nn.Module):
-    def __init__(self, features: int, sizes: tuple[int, ...], temperature: float) -> None:
+    prior: Tensor | None
+
+    def __init__(
+        self, features: int, sizes: tuple[int, ...], temperature: float, priors: Sequence[Sequence[float]] | None
+    ) -> None:
         super().__init__()
         self.sizes, self.temperature = sizes, temperature
         self.logits_of = nn.Linear(features, sum(sizes))
+        shares = None if priors is None else torch.tensor([share for prior in priors for share in prior])
+        self.register_buffer("prior", shares, persistent=False)  # an argument, not a state
 
     def forward(self, features: Tensor) -> Latent:
-        return Concrete(full_precision(self.logits_of(features)).split(list(self.sizes), dim=1), self.temperature)
+        logits = full_precision(self.logits_of(features)).split(list(self.sizes), dim=1)
+        priors = None if self.prior is None else self.prior.split(list(self.sizes))
+        return Concrete(logits, self.temperature, priors)

@@ -7,6 +7,7 @@ from vaezoo.models.dip_vae import DIPVAE
 from vaezoo.models.factor_vae import FactorVAE
 from vaezoo.models.joint_vae import JointVAE
 from vaezoo.models.larvae import LaRVAE
+from vaezoo.models.parted_vae import PartedVAE
 from vaezoo.models.tc_vae import TCVAE
 
-__all__ = ["DIPVAE", "TCVAE", "VAE", "AnnealedVAE", "BetaVAE", "FactorVAE", "JointVAE", "LaRVAE"]
+__all__ = ["DIPVAE", "TCVAE", "VAE", "AnnealedVAE", "BetaVAE", "FactorVAE", "JointVAE", "LaRVAE", "PartedVAE"]

@@ -2,6 +2,7 @@
 
 from vaezoo.regularizers.base import Regularizer
 from vaezoo.regularizers.capacity import Capacity
+from vaezoo.regularizers.classes import AggregatePosterior, Entropy, Overlap
 from vaezoo.regularizers.covariance import CovarianceMatching
 from vaezoo.regularizers.discriminator import DiscriminatedTotalCorrelation
 from vaezoo.regularizers.kl import KL
@@ -10,11 +11,14 @@ from vaezoo.regularizers.total_correlation import TotalCorrelation
 
 __all__ = [
     "KL",
+    "AggregatePosterior",
     "Capacity",
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",
+    "Entropy",
     "LabelReconstruction",
     "LabelReplacement",
+    "Overlap",
     "Regularizer",
     "TotalCorrelation",
 ]
