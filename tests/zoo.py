@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import torch
 
+from datamodules.loader import BatchLoader, Epochs
 from vaezoo.base import VAE
 from vaezoo.latents import ConcreteLatent, GaussianLatent
-from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE
+from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE
 from vaezoo.networks import DenseNetwork
 from vaezoo.regularizers import KL, Capacity, DiscriminatedTotalCorrelation
 from vaezoo.types import Batch
@@ -28,6 +29,10 @@ MODELS: dict[str, Callable[[], VAE]] = {
     "DIPVAE II": lambda: DIPVAE(SHAPE, 4, "ii", lambda_3=2.0, momentum=0.5, network=NETWORK),
     "TCVAE": lambda: TCVAE(SHAPE, 4, dataset_size=100, network=NETWORK),
     "FactorVAE": lambda: FactorVAE(SHAPE, 4, discriminator_width=16, network=NETWORK),
+    "PartedVAE": lambda: PartedVAE(SHAPE, 4, 2, [3], steps=10, network=NETWORK),
+    "PartedVAE of two variables": lambda: PartedVAE(
+        SHAPE, 3, 1, [3, 2], [[0.2, 0.3, 0.5], [0.9, 0.1]], steps=10, network=NETWORK
+    ),
     "AnnealedVAE": lambda: AnnealedVAE(SHAPE, 4, gamma=10.0, max_nats=5.0, steps=10, network=NETWORK),
     "LaRVAE": lambda: LaRVAE(SHAPE, 3, 2, network=NETWORK),
     "SS-FactorVAE": lambda: LaRVAE(
@@ -45,3 +50,8 @@ def a_batch(n: int = 8, seed: int = 0, shape: tuple[int, int, int] = SHAPE, labe
     """Random images without labels."""
     x = torch.rand(n, *shape, generator=torch.Generator().manual_seed(seed))
     return Batch(x, torch.full((n, labels), torch.nan), torch.zeros(n, dtype=torch.bool))
+
+
+def in_order(batches: list[Batch], shuffle: bool = False) -> BatchLoader:
+    """These batches in the zoo's own loader, which a Trainer resumes and which draws no random numbers of its own."""
+    return BatchLoader(lambda ids, _: batches[int(ids)], Epochs(torch.arange(len(batches)), 1, shuffle, seed=0))

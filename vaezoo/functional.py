@@ -153,3 +153,9 @@ def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
     targets = torch.where(labels.isnan(), -1, labels).long()
     columns = zip(logits, targets.unbind(1), strict=True)
     return torch.stack([F.cross_entropy(x, y, ignore_index=-1, reduction="none") for x, y in columns]).sum(0)
+
+
+def label_accuracy(classes: Tensor, labels: Tensor) -> Tensor:
+    """Share of the known labels, those that are not NaN, that equal the classes, (B, variables) each; a scalar."""
+    known = ~labels.isnan()
+    return (classes == labels).sum() / known.sum().clamp(min=1)

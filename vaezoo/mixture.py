@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from vaezoo.functional import full_precision, gaussian_kl_between
+from vaezoo.functional import full_precision, gaussian_kl_between, gaussian_log_density
 from vaezoo.latents import Gaussian, GaussianLatent
 
 
@@ -75,7 +75,7 @@ class AttendedHead(nn.Module):
 
     def __init__(self, features: int, sizes: Sequence[int], dim: int) -> None:
         super().__init__()
-        self.dim = dim
+        self.sizes, self.dim = list(sizes), dim
         self.attention = nn.ModuleList(nn.Linear(k, features) for k in sizes)
         self.parameters_of = nn.ModuleList(nn.Linear(features, 2 * dim) for _ in sizes)
         self.component_mean = nn.ParameterList(torch.randn(k, dim) for k in sizes)
@@ -86,13 +86,32 @@ class AttendedHead(nn.Module):
         pairs = zip(self.component_mean, self.component_spread, strict=True)
         return tuple(Gaussian(mean, 2 * torch.tanh(spread) - 1) for mean, spread in pairs)
 
-    def forward(
-        self, features: Tensor, chosen: Sequence[Tensor], weights: tuple[Tensor, ...], sharpness: Tensor
-    ) -> MixtureGaussian:
-        """Posterior at one sample of the classes, (B, K_k) each, and against their probabilities."""
+    def draw(self, c: Tensor) -> Tensor:
+        """Samples of p(u|c) at one-hot classes of all variables side by side, (n, Σ K_k) to (n, variables · D)."""
+        pairs = zip(c.split(self.sizes, 1), self.components(), strict=True)
+        return torch.cat([Gaussian(hot @ p.mean, hot @ p.logvar).rsample() for hot, p in pairs], dim=1)
+
+    def walk(self, u: Tensor, variable: int) -> Tensor:
+        """Copies of u in which one variable's dimensions take the mean of each class, (B, K_k, variables · D)."""
+        mean = self.components()[variable].mean
+        walked = u[:, None].repeat(1, len(mean), 1)
+        walked[:, :, variable * self.dim : (variable + 1) * self.dim] = mean
+        return walked
+
+    def curves(self, unit: int, points: Tensor) -> Tensor:
+        """Density of one dimension of u for each class of its variable at points (S,), (K_k, S)."""
+        variable, dimension = divmod(unit, self.dim)
+        p = self.components()[variable]
+        mean, logvar = p.mean[:, dimension, None], p.logvar[:, dimension, None]
+        return gaussian_log_density(points.to(mean), mean, logvar).exp()
+
+    def forward(self, features: Tensor, c: Tensor, weights: tuple[Tensor, ...], sharpness: Tensor) -> MixtureGaussian:
+        """Posterior at one sample of all classes side by side, (B, Σ K_k), to be weighed by their probabilities."""
         means, logvars = [], []
-        for c, attention, parameters_of in zip(chosen, self.attention, self.parameters_of, strict=True):
-            attended = features * torch.sigmoid(sharpness * attention(c))
+        for c_k, attention, parameters_of in zip(
+            c.split(self.sizes, 1), self.attention, self.parameters_of, strict=True
+        ):
+            attended = features * torch.sigmoid(sharpness * attention(c_k))
             mean, logvar = full_precision(parameters_of(attended)).chunk(2, dim=1)
             means.append(mean)
             logvars.append(logvar)

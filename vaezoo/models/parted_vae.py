@@ -9,8 +9,9 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from typing_extensions import Unpack
 
 from vaezoo.base import VAE, VAEOptions
-from vaezoo.functional import gaussian_log_density, label_cross_entropy
-from vaezoo.latents import Concrete, ConcreteLatent, Gaussian, GaussianLatent
+from vaezoo.distributed import same_on_all_ranks
+from vaezoo.functional import label_accuracy, label_cross_entropy
+from vaezoo.latents import Concrete, ConcreteLatent, GaussianLatent
 from vaezoo.mixture import AttendedHead, MixtureLatent
 from vaezoo.networks import PartedVAENetwork, Shape
 from vaezoo.regularizers import AggregatePosterior, Capacity, Entropy, Overlap, Regularizer
@@ -80,7 +81,7 @@ class PartedVAE(VAE):
         regularizers: Mapping[str, Regularizer] | None = None,
         **options: Unpack[VAEOptions],
     ) -> None:
-        self._classes = ConcreteLatent(list(discrete), temperature, priors, decoded=False)
+        classes = ConcreteLatent(list(discrete), temperature, priors, decoded=False)
         terms = {
             "capacity_z": Capacity("z", gamma_z, max_nats_z, steps),
             "capacity_u": Capacity("u", gamma_u, max_nats_u, steps),
@@ -90,9 +91,10 @@ class PartedVAE(VAE):
         }
         if options.get("network") is None:
             options["network"] = PartedVAENetwork()
-        latents = {"z": GaussianLatent(dim_z), "u": MixtureLatent(discrete, dim_u), "c": self._classes}
+        latents = {"z": GaussianLatent(dim_z), "u": MixtureLatent(discrete, dim_u), "c": classes}
         super().__init__(image_shape, latents, {**terms, **(regularizers or {})}, **options)
         self.automatic_optimization = False
+        self.classes = classes
         self.patience, self.cooldown, self.threshold, self.labels_only = patience, cooldown, threshold, labels_only
         # Sum and number of this epoch's supervised and full losses; buffers, as a run may resume within an epoch.
         self.register_buffer("epoch_losses", torch.zeros(2, 2))
@@ -126,7 +128,8 @@ class PartedVAE(VAE):
             self._optimize(1, loss)
         if loss is None:
             raise ValueError("labels_only needs labelled images: set the data's `labels`")
-        if self.trainer.is_last_batch:
+        # Not `is_last_batch`, which is off by an epoch in a run that resumes at the end of one.
+        if self.trainer.global_step % self.trainer.num_training_batches == 0:
             self._reduce_lr()
         return loss.detach()
 
@@ -157,18 +160,18 @@ class PartedVAE(VAE):
     def draw(self, n: int) -> dict[str, Tensor]:
         """Latents from the prior, (n, D) for each group: classes, then u from their components."""
         like = next(self.decoder.parameters())
-        c = self._classes.prior(n, like)
-        return {"z": self.latents["z"].prior(n, like), "u": self._draw_u(c), "c": c}
+        c = self.classes.prior(n, like)
+        return {"z": self.latents["z"].prior(n, like), "u": self._mixture().draw(c), "c": c}
 
     @torch.no_grad()
     def sample_class(self, n: int, k: int, variable: int = 0) -> Tensor:
         """Images of class k of one discrete variable, all else drawn from the prior, (n, C, H, W)."""
-        sizes = self._classes.sizes
+        sizes = self.classes.sizes
         if not 0 <= variable < len(sizes) or not 0 <= k < sizes[variable]:
             raise ValueError(f"variable {variable} and class {k} must be within the discrete sizes {sizes}")
         sample = self.draw(n)
-        c = self._classes.walk(sample["c"], variable, torch.empty(0))[:, k]
-        return self.decode(sample | {"u": self._draw_u(c)}).sigmoid()
+        c = self.classes.walk(sample["c"], variable, torch.empty(0))[:, k]
+        return self.decode(sample | {"u": self._mixture().draw(c)}).sigmoid()
 
     @torch.no_grad()
     def transfer(self, x: Tensor, donors: Tensor) -> Tensor:
@@ -180,52 +183,44 @@ class PartedVAE(VAE):
     @torch.no_grad()
     def prior_curves(self, unit: int, points: Tensor) -> Tensor:
         """p(c=i) · p(u_unit|c=i) of each class at points (S,) (Fig. 7 and 10); the sum is the mixture, (K, S)."""
-        variable, dimension = divmod(unit, self._mixture().dim)
-        p = self._mixture().components()[variable]
-        mean, logvar = p.mean[:, dimension, None], p.logvar[:, dimension, None]
-        shares = mean.new_tensor(self._classes.shares[variable])
-        return shares[:, None] * gaussian_log_density(points.to(mean), mean, logvar).exp()
+        curves = self._mixture().curves(unit, points)
+        return curves.new_tensor(self.classes.shares[unit // self._mixture().dim])[:, None] * curves
 
     def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
         """A class is walked by moving its u to the mean of each component in turn."""
-        if name != "c":
-            return super().walk(codes, name, unit, values)
-        mean = self._mixture().components()[unit].mean  # (K, D)
-        walked = codes["u"][:, None].repeat(1, len(mean), 1)
-        walked[:, :, unit * mean.shape[1] : (unit + 1) * mean.shape[1]] = mean
-        return "u", walked
+        if name == "c":
+            return "u", self._mixture().walk(codes["u"], unit)
+        return super().walk(codes, name, unit, values)
 
     def _features_and_classes(self, x: Tensor) -> tuple[Tensor, Concrete]:
         features = self.encoder(x)
         return features, self.heads["c"](features)
 
     def _posterior(self, features: Tensor, c: Concrete, chosen: Tensor, sharpness: Tensor) -> dict[str, Latent]:
-        u = self.heads["u"](features, chosen.split(self._classes.sizes, 1), c.probs, sharpness)
-        return {"z": self.heads["z"](features), "u": u, "c": c}
+        return {"z": self.heads["z"](features), "u": self._mixture()(features, chosen, c.probs, sharpness), "c": c}
 
     def _mixture(self) -> AttendedHead:
         head = self.heads["u"]
         assert isinstance(head, AttendedHead)
         return head
 
-    def _draw_u(self, c: Tensor) -> Tensor:
-        """Samples of p(u|c) at one-hot classes, (n, variables · D)."""
-        pairs = zip(c.split(self._classes.sizes, 1), self._mixture().components(), strict=True)
-        return torch.cat([Gaussian(hot @ p.mean, hot @ p.logvar).rsample() for hot, p in pairs], dim=1)
-
     def _supervised_loss(self, batch: Batch, check: bool) -> Tensor:
         """Cross-entropy of the labelled rows (Eq. 7), a sum over the discrete variables."""
         x, y = batch.x[batch.labelled], batch.y[batch.labelled]
-        sizes = self._classes.sizes
-        if y.shape[1] != len(sizes):
-            raise ValueError(f"labels have {y.shape[1]} columns, c has {len(sizes)} variables: set labelled_factors")
-        if check and not bool((y.isnan() | ((y == y.round()) & (y >= 0) & (y < y.new_tensor(sizes)))).all()):
-            raise ValueError(f"labels must be class indices below {sizes}: set the data's label_form to index")
+        if check:  # once an epoch, as it waits for the device
+            self._check(y)
         _, c = self._features_and_classes(x)
         loss = label_cross_entropy(c.logits, y).mean()
-        values = {"train/supervised": loss.detach(), "train/accuracy": (c.classes() == y).float().mean()}
+        values = {"train/supervised": loss.detach(), "train/accuracy": label_accuracy(c.classes(), y)}
         self.log_dict(values | ({"train/loss": loss.detach()} if self.labels_only else {}), batch_size=len(x))
         return loss
+
+    def _check(self, y: Tensor) -> None:
+        sizes = self.classes.sizes
+        if y.shape[1] != len(sizes):
+            raise ValueError(f"labels have {y.shape[1]} columns, c has {len(sizes)} variables: set labelled_factors")
+        if not bool((y.isnan() | ((y == y.round()) & (y >= 0) & (y < y.new_tensor(sizes)))).all()):
+            raise ValueError(f"labels must be class indices below {sizes}: set the data's label_form to index")
 
     def _optimize(self, which: int, loss: Tensor) -> None:
         """One step of the supervised (0) or of the full (1) optimizer."""
@@ -242,19 +237,17 @@ class PartedVAE(VAE):
         self.epoch_losses[which] += torch.stack([loss.detach(), torch.ones_like(loss)])
 
     def _reduce_lr(self) -> None:
-        """Halve learning rates where the epoch's mean loss, over all ranks, has stopped falling."""
-        totals = self.trainer.strategy.reduce(self.epoch_losses.clone(), reduce_op="sum")
-        for scheduler, (total, count) in zip(self.lr_schedulers(), totals.tolist(), strict=True):  # type: ignore[arg-type]
+        """Halve learning rates where the epoch's mean loss has stopped falling; ranks follow the first one's."""
+        losses = same_on_all_ranks(self.epoch_losses).tolist()
+        for scheduler, (total, count) in zip(self.lr_schedulers(), losses, strict=True):  # type: ignore[arg-type]
             if count:
                 scheduler.step(total / count)
         self.epoch_losses.zero_()
 
     def _log_accuracy(self, stage: str, batch: Batch) -> None:
-        if self._trainer is None or batch.y.shape[1] != len(self._classes.sizes):
-            return
-        known = ~batch.y.isnan()
-        right = ((self.classify(batch.x) == batch.y) & known).sum() / known.sum()
-        self.log(f"{stage}/accuracy", right, batch_size=len(batch.x), sync_dist=True)
+        if self._trainer is not None and batch.y.shape[1] == len(self.classes.sizes):
+            accuracy = label_accuracy(self.classify(batch.x), batch.y)
+            self.log(f"{stage}/accuracy", accuracy, batch_size=len(batch.x), sync_dist=True)
 
 
 def _stream(batch: Batch) -> Batch:
