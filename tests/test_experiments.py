@@ -23,7 +23,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     test_chairs.write(folder)
     test_isaac3d.write(folder)
     for name in ("MNIST", "FashionMNIST"):
-        test_mnist.write(folder / name / "raw", "train", test_mnist.pictures(40, 0), torch.arange(40) % 10)
+        test_mnist.write(folder / name / "raw", "train", test_mnist.pictures(300, 0), torch.arange(300) % 10)
         test_mnist.write(folder / name / "raw", "t10k", test_mnist.pictures(15, 1), torch.arange(15) % 10)
     return folder
 

@@ -214,3 +214,20 @@ def test_reconstruction_is_finite_for_extreme_logits() -> None:
     loss = f.reconstruction(logits, torch.tensor([[[[0.0, 1.0]]]]))
     assert loss.item() == pytest.approx(2e4)
     assert gradients(loss, logits)[0].isfinite().all()
+
+
+def test_label_cross_entropy_is_a_loop_over_known_labels() -> None:
+    logits = (normal(4, 3, dtype=torch.float64), normal(4, 2, dtype=torch.float64, seed=1))
+    labels = torch.tensor([[2.0, 1.0], [0.0, torch.nan], [1.0, 0.0], [torch.nan, torch.nan]])
+    expected = [0.0] * 4
+    for b, row in enumerate(labels.tolist()):
+        for scores, label in zip(logits, row, strict=True):
+            if not math.isnan(label):
+                expected[b] -= math.log(scores[b].exp()[int(label)] / scores[b].exp().sum())
+    assert f.label_cross_entropy(logits, labels).tolist() == pytest.approx(expected)
+
+
+def test_label_accuracy_is_the_share_of_known_labels() -> None:
+    labels = torch.tensor([[2.0, 1.0], [0.0, torch.nan], [1.0, 0.0]])
+    assert f.label_accuracy(torch.tensor([[2, 1], [1, 0], [1, 1]]), labels).item() == pytest.approx(3 / 5)
+    assert f.label_accuracy(torch.tensor([[1]]), torch.tensor([[torch.nan]])).item() == 0

@@ -1,10 +1,11 @@
 """Latents that depend on discrete ones, with a learnable mixture of Gaussians as their prior."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from vaezoo.functional import full_precision, gaussian_kl_between, gaussian_log_density
 from vaezoo.latents import Gaussian, GaussianLatent
@@ -32,6 +33,10 @@ class MixtureGaussian(Gaussian):
             by_class = gaussian_kl_between(mean[:, None], logvar[:, None], p.mean, p.logvar)  # (B, K_k, D)
             nats.append((weights[..., None] * by_class).sum(1))
         return torch.cat(nats, dim=1)
+
+    def at(self, rows: Tensor) -> Self:
+        """The posteriors of the rows of a mask."""
+        return replace(super().at(rows), weights=tuple(weights[rows] for weights in self.weights))
 
 
 class MixtureLatent(GaussianLatent):

@@ -14,8 +14,8 @@ from tests.zoo import NETWORK, SHAPE, a_batch, in_order
 from vaezoo.latents import Concrete, Gaussian
 from vaezoo.mixture import AttendedHead, MixtureGaussian
 from vaezoo.models import PartedVAE
-from vaezoo.regularizers import AggregatePosterior, Entropy, Overlap
-from vaezoo.types import Batch
+from vaezoo.regularizers import AggregatePosterior, Entropy, Overlap, Regularizer
+from vaezoo.types import Batch, Forward, Term
 
 ONE, TWO = ([3], 2, [[0.2, 0.3, 0.5]]), ([3, 2], 1, [[0.2, 0.3, 0.5], [0.9, 0.1]])
 variables = pytest.mark.parametrize(("discrete", "dim_u", "priors"), [ONE, TWO], ids=["K = 1", "K = 2"])
@@ -387,3 +387,24 @@ def test_terms_refuse_latents_of_another_kind(term: nn.Module) -> None:
 def test_priors_that_are_not_distributions_over_the_classes_are_refused(priors: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="priors"):
         model(priors=priors)
+
+
+def test_a_term_that_reads_labels_can_be_added(tmp_path: Path) -> None:
+    """The full step then sees all rows, and every term those that are its own."""
+
+    class Count(Regularizer):
+        def __init__(self, supervised: bool) -> None:
+            super().__init__()
+            self.supervised, self.seen = supervised, []  # type: ignore[var-annotated]
+
+        def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
+            rows = (len(batch.x), len(out.posterior["u"].kl()), len(out.posterior["c"].kl()))
+            self.seen.append(rows)
+            return Term(torch.zeros(()), {})
+
+    counts = {"reads": Count(True), "does_not": Count(False)}
+    parted = model()
+    for name, count in counts.items():
+        parted.add_regularizer(name, count)
+    fit(parted, tmp_path, [labelled(8, 4)], 1)
+    assert (counts["reads"].seen, counts["does_not"].seen) == ([(4, 4, 4)], [(8, 8, 8)])

@@ -116,7 +116,7 @@ class PartedVAE(VAE):
     def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """A supervised step where rows are labelled, then a full one; without a Trainer, the loss of the latter."""
         if self._trainer is None:
-            return super().training_step(_stream(batch))
+            return super().training_step(self._unlabelled(batch))
         loss = None
         if batch.labelled.any():
             loss = self._supervised_loss(batch, check=batch_idx == 0)
@@ -124,7 +124,7 @@ class PartedVAE(VAE):
         if self.labels_only:
             self.step += 1
         else:
-            loss = super().training_step(_stream(batch))
+            loss = super().training_step(self._unlabelled(batch))
             self._optimize(1, loss)
         if loss is None:
             raise ValueError("labels_only needs labelled images: set the data's `labels`")
@@ -215,6 +215,12 @@ class PartedVAE(VAE):
         self.log_dict(values | ({"train/loss": loss.detach()} if self.labels_only else {}), batch_size=len(x))
         return loss
 
+    def _unlabelled(self, batch: Batch) -> Batch:
+        """Rows of the full step; all of them where labels come within the stream or another term reads them."""
+        if batch.labelled.all() or any(term.supervised for term in self._terms().values()):
+            return batch
+        return batch.at(~batch.labelled)
+
     def _check(self, y: Tensor) -> None:
         sizes = self.classes.sizes
         if y.shape[1] != len(sizes):
@@ -248,11 +254,3 @@ class PartedVAE(VAE):
         if self._trainer is not None and batch.y.shape[1] == len(self.classes.sizes):
             accuracy = label_accuracy(self.classify(batch.x), batch.y)
             self.log(f"{stage}/accuracy", accuracy, batch_size=len(batch.x), sync_dist=True)
-
-
-def _stream(batch: Batch) -> Batch:
-    """Rows of the stream of all data, which carry no label; all rows where labels come within the stream."""
-    if not batch.labelled.any() or batch.labelled.all():
-        return batch
-    rows = ~batch.labelled
-    return Batch(batch.x[rows], batch.y[rows], batch.labelled[rows])
