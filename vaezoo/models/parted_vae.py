@@ -27,8 +27,12 @@ class PartedVAE(VAE):
     The decoder reads z and u. As in the released code the gaps to the capacities are absolute values of batch means,
     which Eq. 6 omits. Each batch takes two steps: a supervised one on its labelled rows (Eq. 7), with an Adam of its
     own over the encoder and the logits of c alone, then one of the whole objective on its other rows. A batch without
-    labelled rows takes the second step only: the unsupervised model. The Trainer's steps count batches, not both
-    optimizers. Labels are class indices, one column a discrete variable; NaN where one is not known.
+    labelled rows takes the second step only: the unsupervised model. Labels are class indices, one column a discrete
+    variable; NaN where one is not known.
+
+    Optimization is manual, so the Trainer does not accumulate or clip gradients. Its steps, and so `max_steps`,
+    count batches: the supervised step is not counted on top. Learning rates are halved on plateaus of the epoch's mean
+    losses, an epoch being as many batches as the loader has.
 
     Args:
         image_shape: Channels, height and width.
