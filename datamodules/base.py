@@ -223,6 +223,9 @@ class ImageDataModule(LightningDataModule):
 class GridDataModule(ImageDataModule):
     """A dataset that holds every combination of its factors, numbered with the last factor changing fastest."""
 
+    position_factors: tuple[str, str] | None = None
+    """Factors that move an object down and to the right, where there are such."""
+
     def factors_of(self, ids: Tensor) -> Tensor:
         """Factor indices of images by id, (B, K)."""
         return unravel(ids, self.factor_sizes)
@@ -243,3 +246,18 @@ class GridDataModule(ImageDataModule):
             index = labels[:, k] * (factor.size - 1 if self.label_form == "rank" else 1)
             factors[:, self.factor_names.index(factor.name)] = index.round().long().clamp(0, factor.size - 1)
         return self.images_at(factors)
+
+    def position_batch(self, points: int) -> Batch | None:
+        """Images of one object at points × points positions, row by row, with their labels; None without positions.
+
+        All other factors take the value in the middle of theirs.
+        """
+        if self.position_factors is None:
+            return None
+        factors = torch.tensor([factor.size // 2 for factor in self.factors]).repeat(points * points, 1)
+        columns = [self.factor_names.index(name) for name in self.position_factors]
+        places = [torch.linspace(0, self.factor_sizes[column] - 1, points).round().long() for column in columns]
+        factors[:, columns] = torch.cartesian_prod(*places)
+        ids = ravel(factors, self.factor_sizes)
+        x = self.pictures.images(ids).float() / 255
+        return Batch(x, self.labels_of(ids), torch.ones(len(ids), dtype=torch.bool))

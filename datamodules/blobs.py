@@ -29,6 +29,7 @@ class BlobsDataModule(GridDataModule):
 
     image_shape = BlobsRenderer.image_shape
     source = "render"
+    position_factors = ("row", "column")
 
     def __init__(
         self,
