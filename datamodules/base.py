@@ -100,8 +100,12 @@ class ImageDataModule(LightningDataModule):
     @property
     def label_size(self) -> int:
         """Width of a label."""
-        chosen = self.labelled_factors
-        return sum(factor.size for factor in chosen) if self.label_form == "onehot" else len(chosen)
+        return sum(self.label_sizes) or len(self.labelled_factors)
+
+    @property
+    def label_sizes(self) -> tuple[int, ...]:
+        """Number of classes of each one-hot part of a label; empty for other forms."""
+        return tuple(factor.size for factor in self.labelled_factors) if self.label_form == "onehot" else ()
 
     def open(self) -> ImageSource:
         """Open the pictures, building a cache where one is needed; where it cannot, the error says what to do."""

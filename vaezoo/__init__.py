@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SaveLabelTraversals, SavePictures
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
-    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE
+    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, WeLaVAE
     from vaezoo.regularizers import (
         KL,
         Capacity,
         CovarianceMatching,
         DiscriminatedTotalCorrelation,
+        LabelLikelihood,
         LabelReconstruction,
         LabelReplacement,
         Regularizer,
@@ -44,6 +45,7 @@ _HOME = {
     "JointVAE": "models",
     "KL": "regularizers",
     "LaRVAE": "models",
+    "LabelLikelihood": "regularizers",
     "LabelReconstruction": "regularizers",
     "LabelReplacement": "regularizers",
     "Regularizer": "regularizers",
@@ -53,6 +55,7 @@ _HOME = {
     "Term": "types",
     "TotalCorrelation": "regularizers",
     "VAE": "base",
+    "WeLaVAE": "models",
     "load": "checkpoints",
 }
 
@@ -75,6 +78,7 @@ __all__ = [
     "GaussianLatent",
     "JointVAE",
     "LaRVAE",
+    "LabelLikelihood",
     "LabelReconstruction",
     "LabelReplacement",
     "Regularizer",
@@ -82,6 +86,7 @@ __all__ = [
     "SavePictures",
     "Term",
     "TotalCorrelation",
+    "WeLaVAE",
     "load",
 ]
 

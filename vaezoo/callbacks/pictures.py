@@ -106,15 +106,15 @@ class SavePictures(Pictures):
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> dict[str, Tensor]:
         """Reconstructions, samples and one picture of traversals a latent group."""
-        x = batch.x
-        pairs = torch.cat([x, model.reconstruct(x)])
+        x, y, _ = batch
+        pairs = torch.cat([x, model.reconstruct(x, y)])
         pictures = {
             "reconstructions": make_grid(pairs, nrow=len(x), pad_value=1),
             "samples": make_grid(model.sample(4 * self.images), nrow=self.images, pad_value=1),
         }
-        for name, nats in model.unit_nats(x).items():
+        for name, nats in model.unit_nats(x, y).items():
             ranked = nats.argsort(descending=True).tolist()
-            rows = model.traverse(x[:1], name, ranked, self.steps, self.span)
+            rows = model.traverse(x[:1], name, ranked, self.steps, self.span, y[:1])
             pictures[f"traversals_{name}"] = _rows(rows)
         return pictures
 

@@ -8,5 +8,6 @@ from vaezoo.models.factor_vae import FactorVAE
 from vaezoo.models.joint_vae import JointVAE
 from vaezoo.models.larvae import LaRVAE
 from vaezoo.models.tc_vae import TCVAE
+from vaezoo.models.wela_vae import WeLaVAE
 
-__all__ = ["DIPVAE", "TCVAE", "VAE", "AnnealedVAE", "BetaVAE", "FactorVAE", "JointVAE", "LaRVAE"]
+__all__ = ["DIPVAE", "TCVAE", "VAE", "AnnealedVAE", "BetaVAE", "FactorVAE", "JointVAE", "LaRVAE", "WeLaVAE"]

@@ -5,6 +5,7 @@ from vaezoo.regularizers.capacity import Capacity
 from vaezoo.regularizers.covariance import CovarianceMatching
 from vaezoo.regularizers.discriminator import DiscriminatedTotalCorrelation
 from vaezoo.regularizers.kl import KL
+from vaezoo.regularizers.label_likelihood import LabelLikelihood
 from vaezoo.regularizers.labels import LabelReconstruction, LabelReplacement
 from vaezoo.regularizers.total_correlation import TotalCorrelation
 
@@ -13,6 +14,7 @@ __all__ = [
     "Capacity",
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",
+    "LabelLikelihood",
     "LabelReconstruction",
     "LabelReplacement",
     "Regularizer",
