@@ -4,13 +4,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch import Trainer
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 
 import vaezoo
 from tests.test_cli import SHORT, the_run
 from tests.zoo import NETWORK, SHAPE, a_batch
+from vaezoo.callbacks import EvaluateDisentanglement, SavePictures
 from vaezoo.cli import run
 from vaezoo.latents import Gaussian
+from vaezoo.metrics.base import PoolMetric
 from vaezoo.models import BetaVAE, WeLaVAE
 from vaezoo.models.wela_vae import GAMMA
 from vaezoo.networks import ConvNetwork
@@ -100,6 +104,7 @@ def test_the_encoder_reads_image_and_labels_side_by_side() -> None:
     hidden = torch.relu(torch.cat([batch.x.flatten(1), batch.y], 1) @ first.weight.T + first.bias)
     head = next(m for m in wela.heads.modules() if isinstance(m, nn.Linear))
     mean = (hidden @ head.weight.T + head.bias)[:, :2]
+    torch.testing.assert_close(posterior(wela(batch)).mean, mean)
     torch.testing.assert_close(wela.represent(batch.x, batch.y), mean)
     torch.testing.assert_close(wela.predict_step(batch), mean)
     assert not torch.allclose(wela.represent(batch.x), mean)
@@ -132,6 +137,8 @@ OBSERVED = [[True, True], [False, True], [False, False], [True, True]]
 
 def test_a_label_costs_the_mean_over_the_rows_that_have_it() -> None:
     wela, batch = model(), labelled()
+    for bias in [p for name, p in wela.decoder.named_parameters() if name.startswith("heads") and p.ndim == 1]:
+        nn.init.constant_(bias[:1], 5.0)  # class 0 wins, which zeros in the place of a label must not confirm
     for b, j in product(range(4), range(2)):
         if not OBSERVED[b][j]:
             batch.y[b, j * SIZES[0] + 1] = torch.nan  # one NaN is enough
@@ -140,13 +147,11 @@ def test_a_label_costs_the_mean_over_the_rows_that_have_it() -> None:
     torch.manual_seed(1)
     term = wela.terms(batch)["labels"]
     nats, truth = 0.0, labels(4)
-    hits = [[False, False] for _ in range(4)]
     for j, (logits, part) in enumerate(zip(out.labels, truth.split(SIZES, 1), strict=True)):
         rows = [b for b in range(4) if OBSERVED[b][j]]
         nats -= sum((logits[b].softmax(0) @ part[b]).log().item() for b in rows) / len(rows)
-        for b in rows:
-            hits[b][j] = bool(logits[b].argmax() == part[b].argmax())
-        assert term.logs[f"accuracy_{j}"].item() == pytest.approx(sum(hits[b][j] for b in rows) / len(rows))
+        hits = sum(bool(logits[b].argmax() == part[b].argmax()) for b in rows)
+        assert term.logs[f"accuracy_{j}"].item() == pytest.approx(hits / len(rows))
     assert term.loss.item() == pytest.approx(7 * nats, rel=1e-5)
 
 
@@ -209,6 +214,20 @@ def test_labels_are_learnt_and_classified() -> None:
     logs = wela.terms(batch)["labels"].logs
     assert logs["accuracy_0"] == logs["accuracy_1"] == 1
     assert wela.classify(batch.x).shape == (12, 2)
+
+
+def test_scores_and_pictures_are_those_of_images_with_their_labels() -> None:
+    wela, batch = model().eval(), labelled()
+    mean = PoolMetric(lambda codes, factors: {"mean": float(codes.mean())})
+    evaluate = EvaluateDisentanglement([mean])
+    trainer = Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[evaluate])
+    trainer.validate(wela, DataLoader([batch], batch_size=None), verbose=False)
+    expected = wela.represent(batch.x, batch.y).mean().item()
+    assert trainer.callback_metrics["val/mean"].item() == pytest.approx(expected, rel=1e-5)
+    drawn = SavePictures().draw(trainer, wela, batch)
+    torch.testing.assert_close(drawn["reconstructions"][:1, 20:36, 2:18], wela.reconstruct(batch.x, batch.y)[0])
+    unlabelled = SavePictures().draw(trainer, wela, batch._replace(y=torch.full_like(batch.y, torch.nan)))
+    assert not torch.allclose(drawn["traversals_z"], unlabelled["traversals_z"])
 
 
 def test_wrong_labels_are_errors_that_say_what_is_wanted() -> None:
