@@ -100,8 +100,12 @@ class ImageDataModule(LightningDataModule):
     @property
     def label_size(self) -> int:
         """Width of a label."""
-        chosen = self.labelled_factors
-        return sum(factor.size for factor in chosen) if self.label_form == "onehot" else len(chosen)
+        return sum(self.label_sizes) or len(self.labelled_factors)
+
+    @property
+    def label_sizes(self) -> tuple[int, ...]:
+        """Number of classes of each one-hot part of a label; empty for other forms."""
+        return tuple(factor.size for factor in self.labelled_factors) if self.label_form == "onehot" else ()
 
     def open(self) -> ImageSource:
         """Open the pictures, building a cache where one is needed; where it cannot, the error says what to do."""
@@ -233,6 +237,11 @@ class GridDataModule(ImageDataModule):
     def images_at(self, factors: Tensor) -> Tensor:
         """Images at factor indices (B, K), float in [0, 1] on the host, (B, C, H, W)."""
         return self.pictures.images(ravel(factors, self.factor_sizes).cpu()).float() / 255
+
+    @property
+    def labelled_names(self) -> tuple[str, ...]:
+        """Names of the factors that labels hold."""
+        return tuple(factor.name for factor in self.labelled_factors)
 
     def images_of(self, labels: Tensor) -> Tensor | None:
         """Images whose factors are nearest to labels (B, K), in [0, 1], (B, C, H, W); None for one-hot labels.

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"types"},
-    {"functional", "distributed", "schedules", "specs"},
+    {"functional", "distributed", "schedules", "specs", "figures"},
     {"networks", "latents"},
     {"mixture"},
     {"regularizers"},
@@ -21,7 +21,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Sideways parts, with all that they may import.
 ALLOWED = {
     "metrics": {"metrics", "types", "functional"},
-    "callbacks": {"callbacks", "types", "base", "models", "regularizers", "metrics"},
+    "callbacks": {"callbacks", "types", "base", "latents", "models", "regularizers", "metrics", "figures"},
     "__init__": set(LEVEL) | {"metrics"},
     "__main__": {"cli"},
 }

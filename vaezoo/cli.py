@@ -29,7 +29,7 @@ class ZooCLI(LightningCLI):
     """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Options of the run's folder; the data's image shape sets the model's."""
+        """Options of the run's folder; the data's image shape and labels set the model's."""
         parser.add_argument(
             "--experiment",
             type=str,
@@ -38,6 +38,8 @@ class ZooCLI(LightningCLI):
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
+        # For models that have it; jsonargparse leaves out a link whose target the chosen class does not take.
+        parser.link_arguments("data.label_sizes", "model.init_args.label_sizes", apply_on="instantiate")
         for action in parser._actions:
             if action.dest.startswith("trainer.limit_"):
                 # 1 is one batch and 1.0 is all of them. Lightning's Optional[Union[int, float]] may come from typing's

@@ -114,6 +114,10 @@ class LatentGroup(Specified):
         """N samples of the prior on the device and in the type of `like`, (n, size)."""
         raise NotImplementedError
 
+    def centre(self, like: Tensor) -> Tensor:
+        """The middle of the prior, (1, size)."""
+        raise NotImplementedError
+
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Copies of code in which one unit takes other values: (B, size) to (B, S, size)."""
         raise NotImplementedError
@@ -138,6 +142,10 @@ class GaussianLatent(LatentGroup):
     def prior(self, n: int, like: Tensor) -> Tensor:
         """Standard normal samples, (n, dim)."""
         return torch.randn(n, self.size, device=like.device, dtype=like.dtype)
+
+    def centre(self, like: Tensor) -> Tensor:
+        """Zeros, (1, dim)."""
+        return like.new_zeros(1, self.size)
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Dimension `unit` takes each value in turn, (B, S, dim)."""
@@ -183,6 +191,10 @@ class ConcreteLatent(LatentGroup):
         """One-hot samples of the priors, (n, Σ K_i)."""
         draws = [torch.multinomial(like.new_tensor(share), n, replacement=True) for share in self.shares]
         return torch.cat([nn.functional.one_hot(d, k).to(like) for d, k in zip(draws, self.sizes, strict=True)], 1)
+
+    def centre(self, like: Tensor) -> Tensor:
+        """The first class of each variable, as classes have no middle, (1, Σ K_i)."""
+        return torch.cat([nn.functional.one_hot(torch.tensor([0]), k).to(like) for k in self.sizes], dim=1)
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Variable `unit` takes each of its classes in turn, (B, K_unit, Σ K_i); the values are not read."""

@@ -42,7 +42,7 @@ class EvaluateDisentanglement(Callback):
     ) -> None:
         """Encode a batch."""
         if isinstance(pl_module, VAE) and self._seen < self.max_images and not trainer.sanity_checking:
-            self.metrics.update(pl_module.represent(batch.x), batch.y)
+            self.metrics.update(pl_module.represent(batch.x, batch.y), batch.y)
             self._seen += len(batch.x)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -107,16 +107,16 @@ class SavePictures(Pictures):
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
         """Reconstructions, samples and the traversals of each latent group."""
-        title, x = caption(trainer, model), batch.x
+        title, (x, y, _) = caption(trainer, model), batch
         pictures = {
-            "reconstructions": grid([x, model.reconstruct(x)], ["image", "reconstruction"], (), title),
+            "reconstructions": grid([x, model.reconstruct(x, y)], ["image", "reconstruction"], (), title),
             "samples": grid(model.sample(4 * self.images).split(self.images), (), (), f"{title} · samples"),
         }
-        for name, nats in model.unit_nats(x).items():
+        for name, nats in model.unit_nats(x, y).items():
             order = nats.argsort(descending=True)[: self.max_units].tolist()
             rows = [f"{name}{unit}  {nats[unit]:.2f} nats" for unit in order]
             for suffix, start in (("", x[:1]), ("_prior", None)):
-                walks = [walk[0] for walk in model.traverse(start, name, order, self.steps, self.span)]
+                walks = [walk[0] for walk in model.traverse(start, name, order, self.steps, self.span, y[:1])]
                 values = torch.linspace(*self.span, self.steps).tolist()
                 columns = [f"{value:.1f}" for value in values] if len(walks[0]) == self.steps else []
                 where = "from an image" if start is not None else "from the prior's mean"

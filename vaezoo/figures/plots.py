@@ -1,11 +1,12 @@
 """Plots as pictures, in colours that colour-blind people can tell apart."""
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 
 import numpy as np
 import torch
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 from torch import Tensor
 
 # Okabe & Ito (2008); lines beyond the eighth differ by their dashes.
@@ -13,9 +14,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("-", "--", ":", "-.")
 
 
-def curves(
-    lines: Mapping[str, tuple[Tensor, Tensor]], title: str, x: str, y: str, dashed: Mapping[str, tuple[Tensor, Tensor]] = {}
-) -> Tensor:
+Lines = Mapping[str, tuple[Tensor, Tensor]]
+
+
+def curves(lines: Lines, title: str, x: str, y: str, targets: Lines | None = None) -> Tensor:
     """Named lines over one axis.
 
     Args:
@@ -23,14 +25,14 @@ def curves(
         title: Title.
         x: Name of the horizontal axis.
         y: Name of the vertical axis.
-        dashed: Further lines, thick, grey and dashed: targets that the others should follow.
+        targets: Further lines, grey and dashed, that the others should follow.
     """
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for i, (name, (points, values)) in enumerate(lines.items()):
         dash = DASHES[i // len(COLOURS) % len(DASHES)]
         axes.plot(_array(points), _array(values), dash, color=COLOURS[i % len(COLOURS)], label=name, linewidth=1.5)
-    for name, (points, values) in dashed.items():
+    for name, (points, values) in (targets or {}).items():
         axes.plot(_array(points), _array(values), "--", color="#777777", label=name, linewidth=2.5, zorder=0)
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
@@ -85,7 +87,7 @@ def _array(values: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 
 def _rendered(figure: Figure) -> Tensor:
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    pixels = np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    file = BytesIO()
+    figure.savefig(file, format="png")
+    pixels = np.asarray(Image.open(file).convert("RGB")).copy()
     return torch.from_numpy(pixels).permute(2, 0, 1).float() / 255

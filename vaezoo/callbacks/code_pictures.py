@@ -1,4 +1,4 @@
-"""Pictures of latent groups that some models have: classes, mixtures, labels, positions."""
+"""Pictures of what single units of the code stand for: nats, labels, positions."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -9,9 +9,8 @@ from torch import Tensor
 
 from vaezoo.base import VAE
 from vaezoo.callbacks.pictures import Pictures, caption
-from vaezoo.figures import curves, grid, heat_maps, stack
-from vaezoo.latents import ConcreteLatent
-from vaezoo.models import JointVAE, LaRVAE, PartedVAE
+from vaezoo.figures import curves, grid, heat_maps
+from vaezoo.models import LaRVAE
 from vaezoo.regularizers import Capacity
 from vaezoo.types import Batch
 
@@ -19,6 +18,9 @@ from vaezoo.types import Batch
 @runtime_checkable
 class _DrawsLabels(Protocol):
     """A datamodule that can show the image of any labels."""
+
+    @property
+    def labelled_names(self) -> tuple[str, ...]: ...
 
     def images_of(self, labels: Tensor) -> Tensor | None: ...
 
@@ -28,32 +30,6 @@ class _DrawsPositions(Protocol):
     """A datamodule with one object that can be anywhere."""
 
     def position_batch(self, points: int) -> Batch | None: ...
-
-
-class SaveClassSamples(Pictures):
-    """Draws samples of each class, one class a row (Dupont, 2018, Fig. 4; Hajimiri et al., 2021, Fig. 4).
-
-    Args:
-        samples: Samples of each class.
-    """
-
-    def __init__(self, samples: int = 10) -> None:
-        super().__init__(images=1)
-        self.samples = samples
-
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """One picture a discrete variable; none for models without classes."""
-        classes = model.latents.get("c")
-        if not isinstance(model, (JointVAE, PartedVAE)) or not isinstance(classes, ConcreteLatent):
-            return {}
-        return {
-            f"samples_c{v}": grid(
-                [model.sample_class(self.samples, k, v) for k in range(size)],
-                [f"class {k}" for k in range(size)],
-                title=f"{caption(trainer, model)} · samples by class of c{v}",
-            )
-            for v, size in enumerate(classes.sizes)
-        }
 
 
 class SaveUnitNats(Pictures):
@@ -70,7 +46,7 @@ class SaveUnitNats(Pictures):
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
         """One picture a latent group, from what was measured at each drawing so far."""
         pictures = {}
-        for name, nats in model.unit_nats(batch.x).items():
+        for name, nats in model.unit_nats(batch.x, batch.y).items():
             past = self._history.setdefault(name, [])
             if not past or past[-1][0] != int(model.step):
                 past.append([float(model.step), self._capacity(model, name), *nats.tolist()])
@@ -120,7 +96,7 @@ class SaveLabelTraversals(Pictures):
         labels = model.labels_walk(batch.y, self.steps).flatten(0, 2)  # (K · S, K)
         data = getattr(trainer, "datamodule", None)
         truth = data.images_of(labels.cpu()) if isinstance(data, _DrawsLabels) else None
-        names = [factor.name for factor in data.labelled_factors] if truth is not None else range(model.label_dim)
+        names = data.labelled_names if isinstance(data, _DrawsLabels) else [f"y{k}" for k in range(model.label_dim)]
         rows, titles = [], []
         for k, made in enumerate(model.generate(labels).split(self.steps)):
             if truth is not None:
@@ -131,54 +107,6 @@ class SaveLabelTraversals(Pictures):
         columns = ["image", *(f"{value:.2f}" for value in torch.linspace(0, 1, self.steps).tolist())]
         title = f"{caption(trainer, model)} · labels from 0 to 1"
         return {"label_traversals": grid([row.cpu() for row in rows], titles, columns, title)}
-
-
-class SavePriors(Pictures):
-    """Draws the learnt mixture p(u|c) with images decoded along it (Hajimiri et al., 2021, Fig. 7 and 10).
-
-    Args:
-        steps: Images below each curve.
-        max_units: Dimensions of u that are drawn at most.
-    """
-
-    def __init__(self, steps: int = 12, max_units: int = 4) -> None:
-        super().__init__(images=1)
-        self.steps, self.max_units = steps, max_units
-
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """One picture a dimension of u; none for models without a mixture."""
-        if not isinstance(model, PartedVAE):
-            return {}
-        pictures = {}
-        codes = {name: q.mode() for name, q in model.encode(batch.x).items()}
-        for unit in range(min(model.latents["u"].units, self.max_units)):
-            points = torch.linspace(-4, 4, 200)
-            lines = {f"class {k}": (points, line) for k, line in enumerate(model.prior_curves(unit, points))}
-            curve = curves(lines, f"{caption(trainer, model)} · p(u{unit})", f"u{unit}", "density")
-            u = codes["u"].repeat(self.steps, 1)
-            u[:, unit] = torch.linspace(-4, 4, self.steps)
-            images = model.decode({"z": codes["z"].repeat(self.steps, 1), "u": u}).sigmoid()
-            names = [f"{value:.1f}" for value in torch.linspace(-4, 4, self.steps).tolist()]
-            pictures[f"prior_u{unit}"] = stack([curve, grid([images], [f"u{unit}"], names)])
-        return pictures
-
-
-class SaveTransfers(Pictures):
-    """Draws attribute transfer: the class of a row's image with all else from a column's (Hajimiri et al., 2021, Fig. 5).
-
-    Args:
-        images: Rows and columns.
-    """
-
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """One picture; none for models without class-related latents."""
-        if not isinstance(model, PartedVAE):
-            return {}
-        made = model.transfer(batch.x, batch.x)
-        blank = torch.ones_like(batch.x[:1])
-        rows = [torch.cat([blank, batch.x]), *(torch.cat([x[None], row]) for x, row in zip(batch.x, made, strict=True))]
-        names = ["attributes of", *["class of"] * len(batch.x)]
-        return {"transfers": grid(rows, names, title=f"{caption(trainer, model)} · attribute transfer")}
 
 
 class SavePositionMaps(Pictures):
@@ -198,9 +126,7 @@ class SavePositionMaps(Pictures):
         places = data.position_batch(self.points) if isinstance(data, _DrawsPositions) else None
         if places is None:
             return {}
-        codes = model.codes(Batch(places.x.to(batch.x), places.y.to(batch.y), places.labelled))
+        codes = model.represent(places.x.to(batch.x), places.y.to(batch.y))
         maps = codes.T.unflatten(1, (self.points, self.points))
         title = f"{caption(trainer, model)} · codes over positions"
         return {"position_maps": heat_maps(maps, [f"z{unit}" for unit in range(len(maps))], title)}
-
-
