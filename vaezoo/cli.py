@@ -19,6 +19,7 @@ from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 
 from datamodules import ImageDataModule
 from vaezoo.callbacks import LastCheckpoint, ThroughputBar
+from vaezoo.dashboard import run_dashboard
 from vaezoo.errors import one_line
 from vaezoo.models import VAE
 from vaezoo.tracking import Facts, begin, settle
@@ -97,9 +98,10 @@ class ZooCLI(LightningCLI):
     def _track(self, trainer: Trainer) -> None:
         """Start the run on Weights & Biases, where it is logged there."""
         config = self.config[self.subcommand]
-        facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
         for logger in trainer.loggers:
             if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
+                _ = trainer.loggers[0].experiment  # the CSV log: it takes files in its folder for an earlier run's
+                facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
                 complete = json.loads(self._parser(self.subcommand).dump(config, format="json"))
                 begin(logger, self.run_dir, facts, complete)
 
@@ -129,6 +131,9 @@ def run(args: list[str]) -> int:
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
     quiet = {"exit_on_error": False}
     try:
+        if args[:1] == ["dashboard"]:
+            run_dashboard(args[1:])
+            return 0
         ZooCLI(
             VAE,
             ImageDataModule,

@@ -84,22 +84,27 @@ def settle(logger: Namespace, folder: Path, experiment: str, command: str, check
         command: `fit`, `validate`, `test` or `predict`.
         checkpoint: Checkpoint to start from.
     """
-    args, more = logger.init_args, dict(logger.get("dict_kwargs") or {})
+    args = logger.init_args
     earlier = _note(checkpoint) if checkpoint and command in ("fit", "test") else {}
     if args.get("save_dir") == ".":
         args.save_dir = str(folder)
-    if args.get("project") in (None, "lightning_logs"):
-        args.project = earlier.get("project") or os.environ.get("WANDB_PROJECT", "vaezoo")
-    if args.get("id") is None and args.get("version") is None:
+    if args.get("project") == "lightning_logs":  # the default of older versions
+        args.project = None
+    if args.get("version") is None and args.get("id") is None:
         args.id = earlier.get("id")
-    if args.get("name") is None:
-        args.name = earlier.get("name") or f"{experiment}-{folder.name}"
-    more.setdefault("group", earlier.get("group") or experiment)
-    more.setdefault("job_type", "fit" if earlier else command)
-    more["settings"] = {**_PATIENCE, **(more.get("settings") or {})}
-    if command != "predict" and not args.get("offline") and "mode" not in more and not _can_log_in():
-        more["mode"] = "offline"
-    logger.dict_kwargs = more
+    left_open = {
+        "project": earlier.get("project") or os.environ.get("WANDB_PROJECT", "vaezoo"),
+        "entity": earlier.get("entity"),
+        "name": earlier.get("name") or f"{experiment}-{folder.name}",
+        "group": earlier.get("group") or experiment,
+        "job_type": "fit" if earlier else command,
+        "settings": _PATIENCE,
+    }
+    for key, value in left_open.items():
+        if args.get(key) is None:
+            args[key] = value
+    if command != "predict" and not args.get("offline") and args.get("mode") is None and not _can_log_in():
+        args.mode = "offline"
 
 
 def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any]) -> None:
@@ -107,11 +112,10 @@ def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any
 
     Args:
         logger: Logger that has no run yet.
-        folder: The run's folder, which keeps the id for a run that goes on with this one.
+        folder: The run's folder, which is there and keeps the id for a run that goes on with this one.
         facts: Tags and configuration.
         config: The complete configuration.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     run = _started(logger)
     if run.disabled:
         return
@@ -121,7 +125,7 @@ def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any
     for names, best in ((LOSSES, "min"), (SCORES, "max")):
         for name in names:
             run.define_metric(name, step_metric=STEP, summary=f"{best},last")
-    note = {"id": run.id, "name": run.name, "project": run.project, "group": run.group}
+    note = {key: getattr(run, key) or None for key in ("id", "entity", "project", "group", "name")}
     (folder / _NOTE).write_text(json.dumps(note, indent=2) + "\n")
 
 
@@ -145,7 +149,7 @@ def _git(folder: Path, *args: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
 
-def _note(checkpoint: str) -> dict[str, str]:
+def _note(checkpoint: str) -> dict[str, str | None]:
     """What the run that wrote a checkpoint noted about itself; empty where it was not tracked."""
     note = Path(checkpoint).parent.parent / _NOTE
     return dict(json.loads(note.read_text())) if note.is_file() else {}
