@@ -1,5 +1,6 @@
 """`vaezoo dashboard`: a workspace on Weights & Biases that compares runs."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,7 +88,8 @@ def run_dashboard(args: Sequence[str]) -> None:
     parser = ArgumentParser(
         prog="vaezoo dashboard", description="Create a workspace on W&B that compares runs.", exit_on_error=False
     )
-    parser.add_argument("--project", type=str, required=True, help="Project of the runs.")
+    project = os.environ.get("WANDB_PROJECT", "vaezoo")
+    parser.add_argument("--project", type=str, default=project, help="Project of the runs.")
     parser.add_argument("--entity", type=str | None, help="User or team; your default one where not given.")
     options = parser.parse_args(list(args))
     try:
