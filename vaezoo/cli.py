@@ -99,8 +99,9 @@ class ZooCLI(LightningCLI):
         """Start the run on Weights & Biases, where it is logged there."""
         config = self.config[self.subcommand]
         for logger in trainer.loggers:
+            if isinstance(logger, CSVLogger):
+                _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
             if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
-                _ = trainer.loggers[0].experiment  # the CSV log: it takes files in its folder for an earlier run's
                 facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
                 complete = json.loads(self._parser(self.subcommand).dump(config, format="json"))
                 begin(logger, self.run_dir, facts, complete)

@@ -50,7 +50,7 @@ COLUMNS = (
 def workspace(project: str, entity: str) -> Any:
     """The dashboard, not yet saved: runs of an experiment form one line, with the spread of its seeds around it."""
     from wandb_workspaces import workspaces as ws
-    from wandb_workspaces.reports import v2 as wr
+    from wandb_workspaces.reports.v2 import interface as wr
 
     def lines(panels: dict[str, str]) -> list[Any]:
         return [
@@ -59,8 +59,10 @@ def workspace(project: str, entity: str) -> Any:
         ]
 
     def media(*titles: str) -> list[Any]:
-        grid = {"grid_x_axis": "step", "grid_y_axis": "run"}
-        return [wr.MediaBrowser(title=title, media_keys=PICTURES[title], **grid) for title in titles]
+        return [
+            wr.MediaBrowser(title=title, media_keys=PICTURES[title], grid_x_axis="step", grid_y_axis="run")
+            for title in titles
+        ]
 
     families = {title: f"{prefix}.*" for title, prefix in SCORE_FAMILIES.items()}
     bars = wr.BarPlot(title="Scores", metrics=list(SCORES), groupby="Group", groupby_rangefunc="minmax")
@@ -100,4 +102,5 @@ def run_dashboard(args: Sequence[str]) -> None:
 
     if not wandb.login(prompt=False):
         raise RuntimeError("not logged in to Weights & Biases: run `wandb login` first")
-    print(workspace(options.project, options.entity or wandb.Api().default_entity).save().url)
+    entity = str(options.entity or wandb.Api().default_entity)
+    print(workspace(options.project, entity).save().url)

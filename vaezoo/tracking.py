@@ -61,14 +61,15 @@ class Facts(NamedTuple):
             None if isinstance(seed, bool) else seed,
             type(model).__name__,
             model.paper,
-            type(data).__name__.removesuffix("DataModule"),
+            type(data).__name__,
             str(getattr(data, "source", "unknown")),
         )
 
     def tags(self) -> tuple[str, ...]:
         """Tags of the run."""
         seed = () if self.seed is None else (f"seed: {self.seed}",)
-        return (self.family, self.paper, self.dataset, f"source: {self.data_source}", *seed)
+        dataset = self.dataset.removesuffix("DataModule")
+        return (self.family, self.paper, dataset, f"source: {self.data_source}", *seed)
 
 
 def settle(logger: Namespace, folder: Path, experiment: str, command: str, checkpoint: str | None) -> None:
