@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import wandb
+from jsonargparse import Namespace
 from lightning.pytorch.loggers import WandbLogger
 
 from tests.offline import Recorded, read
@@ -104,6 +105,27 @@ def test_resuming_goes_into_the_same_run_and_repeating_does_not(folder: Path, re
     (step,) = [row["trainer/global_step"] for row in second.history if "train/loss" in row]
     assert step > 1
     assert recorded.run.run_id not in (the_run(folder, "first") / "config.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [
+        ("fit", {}, ("abc", "old", "fit")),
+        ("test", {}, ("abc", "old", "fit")),  # the scores of a test belong to the run that was trained
+        ("validate", {}, (None, "new", "validate")),
+        ("fit", {"id": "mine", "group": "ours"}, ("mine", "ours", "fit")),
+    ],
+)
+def test_which_run_is_continued(
+    command: str, given: dict[str, str], expected: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking, "_can_log_in", lambda: True)
+    (tmp_path / "wandb.json").write_text(json.dumps({"id": "abc", "group": "old", "name": "first", "project": "p"}))
+    logger = Namespace(init_args=Namespace(save_dir=".", **given))
+    tracking.settle(logger, tmp_path / "run", "new", command, str(tmp_path / "checkpoints" / "last.ckpt"))
+    args = logger.init_args
+    assert (args.id, args.group, args.job_type) == expected
+    assert args.get("mode") is None
 
 
 def test_a_server_that_fails_means_offline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ common options:
   --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
   --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
-  --trainer.logger WandbLogger  log to Weights & Biases as well
+  --trainer.logger NAME    log elsewhere as well, for example WandbLogger for Weights & Biases
   --experiment NAME        name of the run's folder, runs/NAME/TIME
   --ckpt_path FILE         continue from a checkpoint
   --print_config           print the complete configuration and exit
