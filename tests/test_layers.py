@@ -14,7 +14,8 @@ LAYERS = [
     {"regularizers"},
     {"base"},
     {"models"},
-    {"checkpoints", "errors", "callbacks"},
+    {"checkpoints", "errors", "callbacks", "tracking"},
+    {"dashboard"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

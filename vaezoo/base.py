@@ -1,7 +1,7 @@
 """The base of every model: an encoder, latent groups, a decoder and an ordered dictionary of regularizers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import torch
 from lightning.pytorch import LightningModule
@@ -41,6 +41,9 @@ class VAE(Specified, LightningModule):
         likelihood: Distribution of pixels given latents. The decoder's output goes through a sigmoid for all three.
         lr: Adam's learning rate.
     """
+
+    paper: ClassVar[str] = "Kingma & Welling, 2014"
+    """Paper that the model comes from, which tracked runs are tagged with; a subclass names its own."""
 
     step: Tensor
     regularizers: nn.ModuleDict
