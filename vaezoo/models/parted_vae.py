@@ -59,6 +59,7 @@ class PartedVAE(VAE):
         options: `network` (`PartedVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Hajimiri et al., 2021"
     epoch_losses: Tensor
 
     def __init__(

@@ -40,6 +40,8 @@ class WeLaVAE(VAE):
         options: `network` (`DenseNetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Margonis et al., 2020"
+
     def __init__(
         self,
         image_shape: Shape,
