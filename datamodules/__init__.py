@@ -2,7 +2,7 @@
 
 from datamodules.base import ImageDataModule
 from datamodules.blobs import BlobsDataModule
-from datamodules.celeba import CelebADataModule
+from datamodules.celeba import CelebAClassesDataModule, CelebADataModule
 from datamodules.chairs import ChairsDataModule
 from datamodules.dsprites import DSpritesDataModule
 from datamodules.isaac3d import Isaac3DDataModule
@@ -11,6 +11,7 @@ from datamodules.shapes3d import Shapes3DDataModule
 
 __all__ = [
     "BlobsDataModule",
+    "CelebAClassesDataModule",
     "CelebADataModule",
     "ChairsDataModule",
     "DSpritesDataModule",

@@ -65,21 +65,6 @@ def test_regularizers_are_set_one_by_one_from_the_command_line() -> None:
     assert (term.gamma, term.max_nats) == (9.0, 3.0)
 
 
-def test_wandb_is_one_flag_and_the_run_keeps_its_folder() -> None:
-    options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", "--trainer.log_every_n_steps=1"]
-    wandb = ["--trainer.logger=WandbLogger", "--trainer.logger.offline=true"]
-    # A process of its own: W&B finishes its files when the process ends.
-    command = [sys.executable, "-m", "vaezoo", "fit", *options, *SHORT, *wandb]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    folder = the_run("betavae")
-    assert (folder / "metrics.csv").is_file()
-    assert (folder / "checkpoints" / "last.ckpt").is_file()
-    (recorded,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
-    for tag in (b"BetaVAE", b"Shapes3DDataModule", b"source: render"):
-        assert tag in recorded.read_bytes()
-
-
 def test_the_data_source_is_recorded() -> None:
     options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4"]
     assert run(["fit", *options, *SHORT]) == 0

@@ -8,11 +8,12 @@ import torch
 import yaml
 
 import vaezoo
-from tests.datamodules import test_celeba, test_chairs, test_mnist
+from tests.datamodules import test_celeba, test_chairs, test_isaac3d, test_mnist
 from vaezoo.cli import run
 
 CONFIGS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
-SMALL = {"ChairsDataModule": ["--data.val_size=4"]}
+HELD_OUT = ["--data.val_size=4", "--data.test_size=4"]
+SMALL = {"ChairsDataModule": HELD_OUT, "Isaac3DDataModule": HELD_OUT}
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +21,9 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     test_celeba.write(folder)
     test_chairs.write(folder)
+    test_isaac3d.write(folder)
     for name in ("MNIST", "FashionMNIST"):
-        test_mnist.write(folder / name / "raw", "train", test_mnist.pictures(40, 0), torch.arange(40) % 10)
+        test_mnist.write(folder / name / "raw", "train", test_mnist.pictures(300, 0), torch.arange(300) % 10)
         test_mnist.write(folder / name / "raw", "t10k", test_mnist.pictures(15, 1), torch.arange(15) % 10)
     return folder
 
@@ -33,6 +35,7 @@ def test_an_experiment_trains_and_leaves_a_complete_folder(
     monkeypatch.chdir(tmp_path)
     lists = [(place, None, name) for place, _, name in test_celeba.CelebA.file_list]
     monkeypatch.setattr(test_celeba.CelebA, "file_list", lists)  # those written here have other checksums
+    monkeypatch.setattr(test_isaac3d.Isaac3DDataModule, "factors", test_isaac3d.Small.factors)
     given = yaml.safe_load(config.read_text())
     options = ["--data.batch_size=4", "--trainer.max_steps=2", "--trainer.limit_val_batches=1"]
     options += ["--trainer.val_check_interval=2", *SMALL.get(given["data"]["class_path"], [])]

@@ -165,7 +165,8 @@ def test_bhattacharyya_of_equal_far_and_many() -> None:
 def test_reconstruction_is_the_negative_log_likelihood(dtype: torch.dtype, likelihood: f.Likelihood) -> None:
     out = normal(3, 2, 4, 4, dtype=dtype)
     x = (normal(3, 2, 4, 4, dtype=dtype, seed=1) > 0).to(dtype)
-    distributions = {"bernoulli": Bernoulli(logits=out), "gaussian": Normal(out, 1.0), "laplace": Laplace(out, 1.0)}
+    mean = 1 / (1 + (-out).exp())
+    distributions = {"bernoulli": Bernoulli(mean), "gaussian": Normal(mean, 1.0), "laplace": Laplace(mean, 1.0)}
     expected = -distributions[likelihood].log_prob(x).sum((1, 2, 3))
     torch.testing.assert_close(f.reconstruction(out, x, likelihood), expected, **tolerance(dtype))
 
@@ -213,3 +214,20 @@ def test_reconstruction_is_finite_for_extreme_logits() -> None:
     loss = f.reconstruction(logits, torch.tensor([[[[0.0, 1.0]]]]))
     assert loss.item() == pytest.approx(2e4)
     assert gradients(loss, logits)[0].isfinite().all()
+
+
+def test_label_cross_entropy_is_a_loop_over_known_labels() -> None:
+    logits = (normal(4, 3, dtype=torch.float64), normal(4, 2, dtype=torch.float64, seed=1))
+    labels = torch.tensor([[2.0, 1.0], [0.0, torch.nan], [1.0, 0.0], [torch.nan, torch.nan]])
+    expected = [0.0] * 4
+    for b, row in enumerate(labels.tolist()):
+        for scores, label in zip(logits, row, strict=True):
+            if not math.isnan(label):
+                expected[b] -= math.log(scores[b].exp()[int(label)] / scores[b].exp().sum())
+    assert f.label_cross_entropy(logits, labels).tolist() == pytest.approx(expected)
+
+
+def test_label_accuracy_is_the_share_of_known_labels() -> None:
+    labels = torch.tensor([[2.0, 1.0], [0.0, torch.nan], [1.0, 0.0]])
+    assert f.label_accuracy(torch.tensor([[2, 1], [1, 0], [1, 1]]), labels).item() == pytest.approx(3 / 5)
+    assert f.label_accuracy(torch.tensor([[1]]), torch.tensor([[torch.nan]])).item() == 0

@@ -63,6 +63,18 @@ def test_priors() -> None:
     torch.testing.assert_close(c.mean(0), torch.tensor([0.25] * 4 + [0.5] * 2), atol=0.01, rtol=0)
 
 
+def test_priors_of_classes_may_be_other_than_uniform() -> None:
+    torch.manual_seed(0)
+    group = ConcreteLatent([3, 2], priors=[[0.2, 0.3, 0.5], [0.9, 0.1]])
+    c = group.prior(50_000, torch.zeros(1))
+    torch.testing.assert_close(c.mean(0), torch.tensor([0.2, 0.3, 0.5, 0.9, 0.1]), atol=0.01, rtol=0)
+    q = group.head(4)(torch.randn(6, 4))
+    for i, prior in enumerate(group.shares):
+        expected = kl_divergence(Categorical(logits=q.logits[i]), Categorical(torch.tensor(prior)))
+        torch.testing.assert_close(q.kl()[:, i], expected)
+    assert torch.equal(q.classes(), torch.stack([logits.argmax(1) for logits in q.logits], 1))
+
+
 @pytest.mark.parametrize("bad", [{"sizes": []}, {"sizes": [1]}, {"sizes": [2], "temperature": 0.0}])
 def test_concrete_latent_refuses_nonsense(bad: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"sizes|temperature"):

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import torch
 
+from datamodules.loader import BatchLoader, Epochs
 from vaezoo.base import VAE
 from vaezoo.latents import ConcreteLatent, GaussianLatent
-from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE
-from vaezoo.networks import DenseNetwork
-from vaezoo.regularizers import KL, Capacity
+from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
+from vaezoo.networks import ConvNetwork, DenseNetwork
+from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation
 from vaezoo.types import Batch
 
 SHAPE = (1, 16, 16)
@@ -28,11 +29,41 @@ MODELS: dict[str, Callable[[], VAE]] = {
     "DIPVAE II": lambda: DIPVAE(SHAPE, 4, "ii", lambda_3=2.0, momentum=0.5, network=NETWORK),
     "TCVAE": lambda: TCVAE(SHAPE, 4, dataset_size=100, network=NETWORK),
     "FactorVAE": lambda: FactorVAE(SHAPE, 4, discriminator_width=16, network=NETWORK),
+    "PartedVAE": lambda: PartedVAE(SHAPE, 4, 2, [3], steps=10, network=NETWORK),
+    "PartedVAE of two variables": lambda: PartedVAE(
+        SHAPE, 3, 1, [3, 2], [[0.2, 0.3, 0.5], [0.9, 0.1]], steps=10, network=NETWORK
+    ),
     "AnnealedVAE": lambda: AnnealedVAE(SHAPE, 4, gamma=10.0, max_nats=5.0, steps=10, network=NETWORK),
+    "LaRVAE": lambda: LaRVAE(SHAPE, 3, 2, network=NETWORK),
+    "SS-FactorVAE": lambda: LaRVAE(
+        SHAPE,
+        3,
+        2,
+        tau=0.0,
+        unsupervised={"kl": KL(), "tc": DiscriminatedTotalCorrelation(5, width=16)},
+        network=NETWORK,
+    ),
+    "WeLaVAE": lambda: WeLaVAE(SHAPE, [3], dataset_size=100, network=NETWORK),
+    "WeLaVAE, convolutional, its encoder without labels": lambda: WeLaVAE(
+        SHAPE,
+        [3],
+        labels_in_encoder=False,
+        regularizers={"tc": CovarianceMatching()},
+        network=ConvNetwork(channels=(8, 8), hidden=(16,)),
+    ),
 }
 
 
-def a_batch(n: int = 8, seed: int = 0, shape: tuple[int, int, int] = SHAPE, labels: int = 3) -> Batch:
-    """Random images without labels."""
+def a_batch(
+    n: int = 8, seed: int = 0, shape: tuple[int, int, int] = SHAPE, labels: int = 3, observed: int = 0
+) -> Batch:
+    """Random images of a stream; the first few of them carry their own one-hot labels, if `observed` asks for it."""
     x = torch.rand(n, *shape, generator=torch.Generator().manual_seed(seed))
-    return Batch(x, torch.full((n, labels), torch.nan), torch.zeros(n, dtype=torch.bool))
+    y = torch.full((n, labels), torch.nan)
+    y[:observed] = torch.eye(labels)[torch.arange(observed) % labels]
+    return Batch(x, y, torch.zeros(n, dtype=torch.bool))
+
+
+def in_order(batches: list[Batch], shuffle: bool = False) -> BatchLoader:
+    """These batches in the zoo's own loader, which a Trainer resumes and which draws no random numbers of its own."""
+    return BatchLoader(lambda ids, _: batches[int(ids)], Epochs(torch.arange(len(batches)), 1, shuffle, seed=0))

@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vaezoo.base import VAE
-    from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SavePictures
+    from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SaveLabelTraversals, SavePictures
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
-    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE
+    from vaezoo.mixture import MixtureLatent
+    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
     from vaezoo.regularizers import (
         KL,
+        AggregatePosterior,
         Capacity,
         CovarianceMatching,
         DiscriminatedTotalCorrelation,
+        Entropy,
+        LabelLikelihood,
+        LabelReconstruction,
+        LabelReplacement,
+        Overlap,
         Regularizer,
         TotalCorrelation,
     )
@@ -27,6 +34,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AddRegularizer": "callbacks",
+    "AggregatePosterior": "regularizers",
     "AnnealedVAE": "models",
     "Batch": "types",
     "BetaVAE": "models",
@@ -35,18 +43,28 @@ _HOME = {
     "CovarianceMatching": "regularizers",
     "DIPVAE": "models",
     "DiscriminatedTotalCorrelation": "regularizers",
+    "Entropy": "regularizers",
     "EvaluateDisentanglement": "callbacks",
     "FactorVAE": "models",
     "Forward": "types",
     "GaussianLatent": "latents",
     "JointVAE": "models",
     "KL": "regularizers",
+    "LaRVAE": "models",
+    "LabelLikelihood": "regularizers",
+    "LabelReconstruction": "regularizers",
+    "LabelReplacement": "regularizers",
+    "MixtureLatent": "mixture",
+    "Overlap": "regularizers",
+    "PartedVAE": "models",
     "Regularizer": "regularizers",
+    "SaveLabelTraversals": "callbacks",
     "SavePictures": "callbacks",
     "TCVAE": "models",
     "Term": "types",
     "TotalCorrelation": "regularizers",
     "VAE": "base",
+    "WeLaVAE": "models",
     "load": "checkpoints",
 }
 
@@ -56,6 +74,7 @@ __all__ = [
     "TCVAE",
     "VAE",
     "AddRegularizer",
+    "AggregatePosterior",
     "AnnealedVAE",
     "Batch",
     "BetaVAE",
@@ -63,15 +82,25 @@ __all__ = [
     "ConcreteLatent",
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",
+    "Entropy",
     "EvaluateDisentanglement",
     "FactorVAE",
     "Forward",
     "GaussianLatent",
     "JointVAE",
+    "LaRVAE",
+    "LabelLikelihood",
+    "LabelReconstruction",
+    "LabelReplacement",
+    "MixtureLatent",
+    "Overlap",
+    "PartedVAE",
     "Regularizer",
+    "SaveLabelTraversals",
     "SavePictures",
     "Term",
     "TotalCorrelation",
+    "WeLaVAE",
     "load",
 ]
 

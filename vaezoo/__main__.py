@@ -13,13 +13,14 @@ commands:
   test        losses on test data
   predict     codes of the test images
   evaluate    disentanglement scores:   vaezoo evaluate --ckpt RUN/checkpoints/best.ckpt
+  dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
 
 common options:
   --config FILE            configuration; may be given more than once, later ones win
   --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
   --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
-  --trainer.logger wandb   log to Weights & Biases as well
+  --trainer.logger NAME    log elsewhere as well, for example WandbLogger for Weights & Biases
   --experiment NAME        name of the run's folder, runs/NAME/TIME
   --ckpt_path FILE         continue from a checkpoint
   --print_config           print the complete configuration and exit

@@ -1,7 +1,7 @@
 """The base of every model: an encoder, latent groups, a decoder and an ordered dictionary of regularizers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import torch
 from lightning.pytorch import LightningModule
@@ -42,6 +42,9 @@ class VAE(Specified, LightningModule):
         lr: Adam's learning rate.
     """
 
+    paper: ClassVar[str] = "Kingma & Welling, 2014"
+    """Paper that the model comes from, which tracked runs are tagged with; a subclass names its own."""
+
     step: Tensor
     regularizers: nn.ModuleDict
 
@@ -61,7 +64,10 @@ class VAE(Specified, LightningModule):
         network = BurgessNetwork() if network is None else Network.build(network)
         self.encoder = network.encoder(self.image_shape)
         self.heads = nn.ModuleDict({name: group.head(network.features) for name, group in self.latents.items()})
-        self.decoder = network.decoder(self.image_shape, sum(group.size for group in self.latents.values()))
+        network.initialise(self.heads)
+        self.decoder = network.decoder(
+            self.image_shape, sum(group.size for group in self.latents.values() if group.decoded)
+        )
         self.likelihood, self.lr = likelihood, lr
         # Counts training batches; Lightning's global_step counts optimizer steps.
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
@@ -86,39 +92,45 @@ class VAE(Specified, LightningModule):
             if name not in self.regularizers:
                 self.add_regularizer(name, Regularizer.build(spec))
 
-    def encode(self, x: Tensor) -> dict[str, Latent]:
-        """Posteriors of all latent groups for images (B, C, H, W)."""
+    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Latent]:
+        """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
         features = self.encoder(x)
         return {name: head(features) for name, head in self.heads.items()}
 
+    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Latent], dict[str, Tensor]]:
+        """Posteriors of images, and a sample of them; in evaluation the mode."""
+        posterior = self.encode(x, y)
+        return posterior, {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
+
     def decode(self, sample: Mapping[str, Tensor]) -> Tensor:
         """Logits of images from latents by group, (B, C, H, W)."""
-        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self.latents], dim=1))
+        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self._decoded()], dim=1))
         return full_precision(logits)
+
+    def decode_with_labels(self, sample: Mapping[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Logits of images, and of each label in models that decode labels as well."""
+        return self.decode(sample), ()
 
     def forward(self, batch: Batch) -> Forward:
         """Encode, sample, let regularizers change the sample, decode; in evaluation the sample is the mode."""
-        posterior = self.encode(batch.x)
-        sample = {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
+        posterior, sample = self.infer(batch.x, batch.y)
         if self.training:
             for regularizer in self._terms().values():
                 sample = regularizer.on_sample(sample, batch)
-        return Forward(posterior, sample, self.decode(sample))
+        return Forward(posterior, sample, *self.decode_with_labels(sample))
 
     def terms(self, batch: Batch) -> dict[str, Term]:
         """Named summands of the loss: "recon" and one entry a regularizer."""
-        out = self(batch)
+        parts = self._parts(self(batch), batch)
         with torch.autocast(batch.x.device.type, enabled=False):  # loss maths stays in float32
-            terms = {"recon": self.reconstruction_term(out, batch)}
+            terms = {"recon": self.reconstruction_term(*parts[False])}
             for name, regularizer in self._terms().items():
-                terms[name] = regularizer(out, batch, self.step)
+                terms[name] = regularizer(*parts[regularizer.supervised], self.step)
         return terms
 
     def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
         """−log p(x|z), the batch mean."""
-        mean = out.reconstruction if self.likelihood == "bernoulli" else out.reconstruction.sigmoid()
-        nats = reconstruction(mean, full_precision(batch.x), self.likelihood).mean()
-        return Term(nats, {})
+        return Term(reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).mean(), {})
 
     def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""
@@ -145,50 +157,64 @@ class VAE(Specified, LightningModule):
         for regularizer in self._terms().values():
             if params := list(regularizer.parameters()):
                 groups.append({"params": params, **regularizer.param_group()})
-        return torch.optim.Adam(groups, lr=self.lr)
+        # A dense network's update takes an eighth of the time, a fifth of the step. Elsewhere PyTorch's choice stands:
+        # fused and 16-bit with gradient clipping exclude each other.
+        return torch.optim.Adam(groups, lr=self.lr, fused=True if self.device.type == "cpu" else None)
 
     @torch.no_grad()
-    def unit_nats(self, x: Tensor) -> dict[str, Tensor]:
+    def unit_nats(self, x: Tensor, y: Tensor | None = None) -> dict[str, Tensor]:
         """KL of each latent unit in nats, the mean over images: what ranks units by how much they carry."""
-        return {name: q.kl().mean(0) for name, q in self.encode(x).items()}
+        return {name: q.kl().mean(0) for name, q in self.encode(x, y).items()}
 
     @torch.no_grad()
-    def represent(self, x: Tensor) -> Tensor:
-        """Deterministic codes, the latent groups side by side, (B, D)."""
-        return torch.cat([q.code() for q in self.encode(x).values()], dim=1)
+    def represent(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Deterministic codes, the latent groups that are decoded side by side, (B, D)."""
+        posterior = self.encode(x, y)
+        return torch.cat([posterior[name].code() for name in self._decoded()], dim=1)
 
     def codes(self, batch: Batch) -> Tensor:
         """Deterministic codes of a batch, what scores read, (B, D); models that encode labels take them from it."""
-        return self.represent(batch.x)
+        return self.represent(batch.x, batch.y)
 
     @torch.no_grad()
-    def reconstruct(self, x: Tensor) -> Tensor:
+    def reconstruct(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Images decoded from the posteriors' modes, in [0, 1], (B, C, H, W)."""
-        return self.decode({name: q.mode() for name, q in self.encode(x).items()}).sigmoid()
+        return self.decode({name: q.mode() for name, q in self.encode(x, y).items()}).sigmoid()
 
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
         """Images decoded from samples of the prior, in [0, 1], (n, C, H, W)."""
+        return self.decode(self.draw(n)).sigmoid()
+
+    def draw(self, n: int) -> dict[str, Tensor]:
+        """Latents from the prior, (n, D) for each group."""
         like = next(self.decoder.parameters())
-        return self.decode({name: group.prior(n, like) for name, group in self.latents.items()}).sigmoid()
+        return {name: group.prior(n, like) for name, group in self.latents.items()}
+
+    def centre(self) -> dict[str, Tensor]:
+        """The middle of the prior, (1, D) for each group."""
+        like = next(self.decoder.parameters())
+        return {name: group.centre(like) for name, group in self.latents.items()}
 
     @torch.no_grad()
     def traverse(
         self,
-        x: Tensor,
+        x: Tensor | None = None,
         latent: str | None = None,
         units: Sequence[int] | None = None,
         steps: int = 8,
         span: tuple[float, float] = (-2.0, 2.0),
+        y: Tensor | None = None,
     ) -> list[Tensor]:
         """Decode images while one latent unit at a time takes other values.
 
         Args:
-            x: Images to walk from, (B, C, H, W).
+            x: Images to walk from, (B, C, H, W); the middle of the prior where None.
             latent: Latent group; the first where None.
             units: Dimensions, or variables of a discrete group; all where None.
             steps: Number of values of a continuous unit; a discrete one takes each of its classes.
             span: First and last value of a continuous unit.
+            y: Labels of the images, for models that encode them, (B, K).
 
         Returns:
             One tensor a unit, in [0, 1], (B, S, C, H, W).
@@ -196,9 +222,13 @@ class VAE(Specified, LightningModule):
         name = next(iter(self.latents)) if latent is None else latent
         if name not in self.latents:
             raise ValueError(f"latent {name!r} is not one of {', '.join(self.latents)}")
-        group, codes = self.latents[name], {key: q.mode() for key, q in self.encode(x).items()}
-        values = torch.linspace(*span, steps)
-        return [self._decode_walk(codes, name, group.walk(codes[name], u, values)) for u in units or range(group.units)]
+        codes = self.centre() if x is None else {key: q.mode() for key, q in self.encode(x, y).items()}
+        values, units = torch.linspace(*span, steps), units or range(self.latents[name].units)
+        return [self._decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
+
+    def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
+        """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
+        return name, self.latents[name].walk(codes[name], unit, values)
 
     def _decode_walk(self, codes: Mapping[str, Tensor], name: str, walked: Tensor) -> Tensor:
         batch, steps, _ = walked.shape
@@ -206,8 +236,24 @@ class VAE(Specified, LightningModule):
         images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()
         return images.reshape(batch, steps, *self.image_shape)
 
+    def _decoded(self) -> list[str]:
+        return [name for name, group in self.latents.items() if group.decoded]
+
     def _terms(self) -> dict[str, Regularizer]:
         return {name: module for name, module in self.regularizers.items() if isinstance(module, Regularizer)}
+
+    def _parts(self, out: Forward, batch: Batch) -> dict[bool, tuple[Forward, Batch]]:
+        """What terms read, by whether they are supervised: in training, labelled images are for those alone."""
+        whole = out, batch
+        if not self.training or not any(term.supervised for term in self._terms().values()):
+            return {False: whole, True: whole}
+        if batch.labelled.all():
+            raise ValueError(
+                "every image of the batch is labelled, none is left for the unsupervised terms: "
+                "let labelled images come beside the others with data.labelled_batch_size above 0"
+            )
+        rows = {False: ~batch.labelled, True: batch.labelled}
+        return {supervised: (out.at(mask), batch.at(mask)) for supervised, mask in rows.items()}
 
     def _log_terms(self, stage: str, batch: Batch) -> Tensor:
         terms = self.terms(batch)

@@ -4,6 +4,7 @@ Convention: sums run over latent or pixel dimensions, means over the batch, unit
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -123,20 +124,56 @@ def bhattacharyya(mu1: Tensor, logvar1: Tensor, mu2: Tensor, logvar2: Tensor) ->
     return (-distance.sum(-1)).exp()
 
 
-def reconstruction(logits_or_mean: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
+def observed_labels(y: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Tell labels that are there from those that are not.
+
+    Args:
+        y: One-hot labels side by side, (B, Σ sizes); a label with a NaN in it is unobserved.
+        sizes: Number of classes of each label.
+
+    Returns:
+        y with zeros for unobserved labels, (B, Σ sizes), and which labels are observed, bool (B, labels).
+    """
+    if y.ndim != 2 or y.shape[1] != sum(sizes):
+        raise ValueError(f"labels of {list(sizes)} classes, one-hot, are (B, {sum(sizes)}), not {tuple(y.shape)}")
+    labels = y.split(list(sizes), dim=1)
+    observed = [~label.isnan().any(1, keepdim=True) for label in labels]
+    known = [torch.where(there, label, 0.0) for there, label in zip(observed, labels, strict=True)]
+    return torch.cat(known, dim=1), torch.cat(observed, dim=1)
+
+
+def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
     """Negative log-likelihood −log p(x|z) of each image, summed over channels and pixels, (B,).
 
     Args:
-        logits_or_mean: Logits for "bernoulli", means for the others, (B, C, H, W).
+        logits: What the decoder returns, whose sigmoid is the mean of all three distributions, (B, C, H, W).
         x: Images, (B, C, H, W).
         likelihood: "bernoulli"; "gaussian" of unit variance; "laplace" of unit scale.
     """
     if likelihood == "bernoulli":
-        nll = F.binary_cross_entropy_with_logits(logits_or_mean, x, reduction="none")
+        nll = F.binary_cross_entropy_with_logits(logits, x, reduction="none")
     elif likelihood == "gaussian":
-        nll = 0.5 * (x - logits_or_mean).square() + 0.5 * math.log(2 * math.pi)
+        nll = 0.5 * (x - logits.sigmoid()).square() + 0.5 * math.log(2 * math.pi)
     elif likelihood == "laplace":
-        nll = (x - logits_or_mean).abs() + math.log(2)
+        nll = (x - logits.sigmoid()).abs() + math.log(2)
     else:
         raise ValueError(f"likelihood must be 'bernoulli', 'gaussian' or 'laplace', not {likelihood!r}")
     return nll.flatten(1).sum(1)
+
+
+def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
+    """Cross-entropy of class labels, summed over variables, (B,); a label of NaN is not known and costs nothing.
+
+    Args:
+        logits: Logits of each variable, (B, K_i).
+        labels: Class index of each variable, (B, variables).
+    """
+    targets = torch.where(labels.isnan(), -1, labels).long()
+    columns = zip(logits, targets.unbind(1), strict=True)
+    return torch.stack([F.cross_entropy(x, y, ignore_index=-1, reduction="none") for x, y in columns]).sum(0)
+
+
+def label_accuracy(classes: Tensor, labels: Tensor) -> Tensor:
+    """Share of the known labels, those that are not NaN, that equal the classes, (B, variables) each; a scalar."""
+    known = ~labels.isnan()
+    return (classes == labels).sum() / known.sum().clamp(min=1)

@@ -1,10 +1,12 @@
 """Latent groups: the head that reads features, and the posterior that it returns."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from vaezoo.functional import categorical_kl, full_precision, gaussian_kl, gumbel_softmax
 from vaezoo.specs import Specified
@@ -39,18 +41,24 @@ class Gaussian:
         """KL of each dimension, (B, D)."""
         return gaussian_kl(self.mean, self.logvar)
 
+    def at(self, rows: Tensor) -> Self:
+        """The posteriors of the rows of a mask."""
+        return replace(self, mean=self.mean[rows], logvar=self.logvar[rows])
+
 
 @dataclass(frozen=True)
 class Concrete:
-    """Relaxed categorical posteriors of one or more variables against uniform priors (Dupont, 2018, Sec. 3.2).
+    """Relaxed categorical posteriors of one or more variables (Dupont, 2018, Sec. 3.2).
 
     Attributes:
         logits: Logits of each variable, (B, K_i).
         temperature: Temperature of the Gumbel-softmax sample.
+        priors: Prior class probabilities of each variable, (K_i,); uniform where None.
     """
 
     logits: tuple[Tensor, ...]
     temperature: float
+    priors: tuple[Tensor, ...] | None = None
 
     @property
     def probs(self) -> tuple[Tensor, ...]:
@@ -76,7 +84,16 @@ class Concrete:
 
     def kl(self) -> Tensor:
         """KL of each variable, on the probabilities and never on the sample, (B, variables)."""
-        return torch.stack([categorical_kl(p) for p in self.probs], dim=1)
+        priors = self.priors or (None,) * len(self.logits)
+        return torch.stack([categorical_kl(p, prior) for p, prior in zip(self.probs, priors, strict=True)], dim=1)
+
+    def classes(self) -> Tensor:
+        """Most likely class of each variable, (B, variables)."""
+        return torch.stack([logits.argmax(-1) for logits in self.logits], dim=1)
+
+    def at(self, rows: Tensor) -> Self:
+        """The posteriors of the rows of a mask."""
+        return replace(self, logits=tuple(logits[rows] for logits in self.logits))
 
 
 class LatentGroup(Specified):
@@ -84,9 +101,11 @@ class LatentGroup(Specified):
 
     size: int
     """Width of a sample, the group's share of the decoder's input."""
+    decoded: bool = True
+    """Whether the decoder reads it; what it does not read is no part of the representation either."""
     units: int
     """Number of things that can be traversed: dimensions or variables."""
-    sizes: tuple[int, ...] = ()
+    classes: tuple[int, ...] = ()
     """Number of classes of each variable of a discrete group, whose code is their probabilities."""
 
     def head(self, features: int) -> nn.Module:
@@ -95,6 +114,10 @@ class LatentGroup(Specified):
 
     def prior(self, n: int, like: Tensor) -> Tensor:
         """N samples of the prior on the device and in the type of `like`, (n, size)."""
+        raise NotImplementedError
+
+    def centre(self, like: Tensor) -> Tensor:
+        """The middle of the prior, (1, size)."""
         raise NotImplementedError
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
@@ -122,6 +145,10 @@ class GaussianLatent(LatentGroup):
         """Standard normal samples, (n, dim)."""
         return torch.randn(n, self.size, device=like.device, dtype=like.dtype)
 
+    def centre(self, like: Tensor) -> Tensor:
+        """Zeros, (1, dim)."""
+        return like.new_zeros(1, self.size)
+
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Dimension `unit` takes each value in turn, (B, S, dim)."""
         walked = code[:, None].repeat(1, len(values), 1)
@@ -130,31 +157,46 @@ class GaussianLatent(LatentGroup):
 
 
 class ConcreteLatent(LatentGroup):
-    """Discrete latents with uniform priors, relaxed by the Gumbel-softmax.
+    """Discrete latents, relaxed by the Gumbel-softmax.
 
     Args:
         sizes: Number of classes of each variable.
         temperature: Temperature of the relaxation.
+        priors: Class probabilities of each variable; uniform where None.
+        decoded: Whether the decoder reads them.
     """
 
-    def __init__(self, sizes: list[int], temperature: float = 0.67) -> None:
+    def __init__(
+        self,
+        sizes: list[int],
+        temperature: float = 0.67,
+        priors: Sequence[Sequence[float]] | None = None,
+        decoded: bool = True,
+    ) -> None:
         if not sizes or min(sizes) < 2:
             raise ValueError(f"sizes must name at least one variable of 2 classes or more, not {list(sizes)}")
         if temperature <= 0:
             raise ValueError(f"temperature must be above 0, not {temperature}")
-        self.sizes = tuple(sizes)
-        self.temperature = temperature
+        shares = [[1 / k] * k for k in sizes] if priors is None else priors
+        if [len(p) for p in shares] != list(sizes) or any(abs(sum(p) - 1) > 1e-3 for p in shares):
+            raise ValueError(f"priors must give each of {list(sizes)} classes a share, with a sum of 1, not {priors}")
+        self.sizes = self.classes = tuple(sizes)
+        self.temperature, self.priors, self.shares, self.decoded = temperature, priors, shares, decoded
         self.size = sum(sizes)
         self.units = len(sizes)
 
     def head(self, features: int) -> nn.Module:
         """One linear layer gives the logits of all variables."""
-        return _ConcreteHead(features, self.sizes, self.temperature)
+        return _ConcreteHead(features, self.sizes, self.temperature, self.priors)
 
     def prior(self, n: int, like: Tensor) -> Tensor:
-        """One-hot samples of the uniform priors, (n, Σ K_i)."""
-        draws = [torch.randint(k, (n,), device=like.device) for k in self.sizes]
+        """One-hot samples of the priors, (n, Σ K_i)."""
+        draws = [torch.multinomial(like.new_tensor(share), n, replacement=True) for share in self.shares]
         return torch.cat([nn.functional.one_hot(d, k).to(like) for d, k in zip(draws, self.sizes, strict=True)], 1)
+
+    def centre(self, like: Tensor) -> Tensor:
+        """The first class of each variable, as classes have no middle, (1, Σ K_i)."""
+        return torch.cat([nn.functional.one_hot(torch.tensor([0]), k).to(like) for k in self.sizes], dim=1)
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Variable `unit` takes each of its classes in turn, (B, K_unit, Σ K_i); the values are not read."""
@@ -175,10 +217,18 @@ class _GaussianHead(nn.Module):
 
 
 class _ConcreteHead(nn.Module):
-    def __init__(self, features: int, sizes: tuple[int, ...], temperature: float) -> None:
+    prior: Tensor | None
+
+    def __init__(
+        self, features: int, sizes: tuple[int, ...], temperature: float, priors: Sequence[Sequence[float]] | None
+    ) -> None:
         super().__init__()
         self.sizes, self.temperature = sizes, temperature
         self.logits_of = nn.Linear(features, sum(sizes))
+        shares = None if priors is None else torch.tensor([share for prior in priors for share in prior])
+        self.register_buffer("prior", shares, persistent=False)  # an argument, not a state
 
     def forward(self, features: Tensor) -> Latent:
-        return Concrete(full_precision(self.logits_of(features)).split(list(self.sizes), dim=1), self.temperature)
+        logits = full_precision(self.logits_of(features)).split(list(self.sizes), dim=1)
+        priors = None if self.prior is None else self.prior.split(list(self.sizes))
+        return Concrete(logits, self.temperature, priors)

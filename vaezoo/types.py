@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
+from typing_extensions import Self
 
 
 class Batch(NamedTuple):
@@ -18,6 +19,10 @@ class Batch(NamedTuple):
     x: Tensor
     y: Tensor
     labelled: Tensor
+
+    def at(self, rows: Tensor) -> "Batch":
+        """The rows of a mask."""
+        return Batch(self.x[rows], self.y[rows], self.labelled[rows])
 
 
 class Latent(Protocol):
@@ -39,6 +44,9 @@ class Latent(Protocol):
     def kl(self) -> Tensor:
         """KL from the prior in nats for each unit, (B, units)."""
 
+    def at(self, rows: Tensor) -> Self:
+        """The posteriors of the rows of a mask."""
+
 
 class Forward(NamedTuple):
     """One pass through a VAE.
@@ -47,11 +55,19 @@ class Forward(NamedTuple):
         posterior: q(z|x) of each latent group, by name.
         sample: What was decoded, (B, D) for each group.
         reconstruction: Decoder output before its sigmoid, (B, C, H, W).
+        labels: Logits of each label that the model decodes beside the image, (B, classes).
     """
 
     posterior: dict[str, Latent]
     sample: dict[str, Tensor]
     reconstruction: Tensor
+    labels: tuple[Tensor, ...] = ()
+
+    def at(self, rows: Tensor) -> "Forward":
+        """The rows of a mask."""
+        posterior = {name: q.at(rows) for name, q in self.posterior.items()}
+        sample = {name: z[rows] for name, z in self.sample.items()}
+        return Forward(posterior, sample, self.reconstruction[rows], tuple(logits[rows] for logits in self.labels))
 
 
 class Term(NamedTuple):

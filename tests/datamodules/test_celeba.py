@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torchvision.datasets import CelebA
 
-from datamodules.celeba import ATTRIBUTES, CelebADataModule
+from datamodules.celeba import ATTRIBUTES, CelebAClassesDataModule, CelebADataModule
 from datamodules.loader import BatchLoader
 from datamodules.sources import MemoryMapped
 
@@ -184,3 +184,21 @@ def test_a_truncated_list(tmp_path: Path) -> None:
 def test_bad_options(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(options))} must"):
         CelebADataModule(**options)
+
+
+def test_classes_of_parted_vae_follow_from_the_attributes(whole: Path) -> None:
+    module = CelebAClassesDataModule(data_dir=whole, labels=4)
+    assert module.factor_sizes == (4, 3, 2, 3, 2, 2, 2, 2)
+    classes, labels = module.factors_of(torch.arange(TOTAL)), module.labels_of(torch.arange(TOTAL))
+    for row, found, label in zip(LABELS, classes.tolist(), labels.tolist(), strict=True):
+        has = dict(zip(ATTRIBUTES, row.tolist(), strict=True))
+        colours = [i for i, name in enumerate(("Black", "Brown", "Blond", "Gray")) if has[f"{name}_Hair"]]
+        hair = colours[0] if len(colours) == 1 else -1
+        beard = 1 if has["5_o_Clock_Shadow"] else (0 if has["No_Beard"] else 2)
+        plain = [has[name] for name in ("Receding_Hairline", "Smiling", "Eyeglasses", "Male")]
+        assert found == [hair, 2 if has["Pale_Skin"] else -1, has["Bangs"], beard, *plain]
+        assert [-1 if np.isnan(value) else value for value in label] == found
+    assert {0, 1, 2} == set(classes[:, 3].tolist())
+    assert len(set(classes[:, 0].tolist())) > 2
+    module.setup()
+    assert len(module.labelled_ids) == 4

@@ -168,7 +168,7 @@ def test_infinity_is_written_as_text(checkpoints: dict[str, Path], tmp_path: Pat
         (["--ckpt", "BETA", "--data.test_sise", "3"], "SmallDataModule has no argument 'test_sise'"),
         (["--ckpt", "BETA", "--data.test_size", "0", "--split", "test"], "holds no test images"),
         (["--ckpt", "BETA", "--split", "tests"], "'tests' is none of"),
-        (["--ckpt", "BETA", "--latents", "c"], "no latent group is called 'c'; the model has z"),
+        (["--ckpt", "BETA", "--latents", "c"], "no latent group is called 'c'; the model decodes z"),
         (["--ckpt", "moved.ckpt"], "holds no config.yaml that names the data: give --data"),
     ],
 )

@@ -1,76 +1,142 @@
-"""Pictures of what a model has learnt, as PNG files in the run's folder."""
+"""Pictures of what a model has learnt, as PNG files in the run's folder and as images of its loggers."""
 
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
-from torchvision.utils import make_grid, save_image
+from torchvision.utils import save_image
 
 from vaezoo.base import VAE
+from vaezoo.figures import grid
 from vaezoo.types import Batch
 
 
-class SavePictures(Callback):
-    """Saves reconstructions, traversals and samples after each validation and at the end of training.
+@runtime_checkable
+class _ImageLogger(Protocol):
+    """A logger that takes images, as `WandbLogger` does."""
 
-    Files go to `pictures/` in the run's folder: `reconstructions.png` (images above, reconstructions below),
-    `traversals_<latent>.png` (one row a unit, those with the largest KL first) and `samples.png`.
+    def log_image(self, key: str, images: list[Tensor], step: int | None = None) -> None: ...
+
+
+class Pictures(Callback):
+    """Draws after each validation and at the end of training.
+
+    Pictures are drawn from the first validation images, or the first training images where nothing is held out, and go
+    to `pictures/<name>.png` in the run's folder, and to loggers that take images. One that cannot be drawn is a warning
+    and never stops training.
 
     Args:
-        images: Number of images to reconstruct, and a fourth of the number of samples.
-        steps: Columns of a traversal.
-        span: First and last value of a traversed continuous unit.
+        images: Number of images to draw from.
     """
 
-    def __init__(self, images: int = 8, steps: int = 10, span: tuple[float, float] = (-2.0, 2.0)) -> None:
-        self.images, self.steps, self.span = images, steps, span
-        self._x: Tensor | None = None
+    def __init__(self, images: int = 8) -> None:
+        self.images = images
+        self._batch: Batch | None = None
+        self._warned = False
+
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """Pictures (3, H, W) in [0, 1] by name; the model is in evaluation and gradients are off."""
+        raise NotImplementedError
 
     def on_validation_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
         """Keep the first validation images."""
         if batch_idx == 0:
-            self._x = batch.x[: self.images]
+            self._keep(batch)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int) -> None:
         """Keep the first training images where nothing is held out."""
-        if self._x is None:
-            self._x = batch.x[: self.images]
+        if self._batch is None:
+            self._keep(batch)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save pictures during training."""
+        """Draw during training."""
         if trainer.state.fn == "fit" and not trainer.sanity_checking:
-            self._save(trainer, pl_module)
+            self._draw(trainer, pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save pictures of the final model."""
-        self._save(trainer, pl_module)
+        """Draw the final model."""
+        self._draw(trainer, pl_module)
+
+    def _keep(self, batch: Batch) -> None:
+        self._batch = Batch(*(field[: self.images] for field in batch))
 
     @torch.no_grad()
-    def _save(self, trainer: Trainer, model: LightningModule) -> None:
-        folder, x = trainer.log_dir, self._x  # log_dir is a collective call: on every rank
-        if not trainer.is_global_zero or folder is None or x is None or not isinstance(model, VAE):
+    def _draw(self, trainer: Trainer, model: LightningModule) -> None:
+        folder = trainer.log_dir  # a collective call: on every rank
+        if not trainer.is_global_zero or self._batch is None or not isinstance(model, VAE):
             return
-        pictures = Path(folder) / "pictures"
-        pictures.mkdir(parents=True, exist_ok=True)
-        was_training = model.training
+        was_training, noise = model.training, torch.get_rng_state()
         model.eval()
-        pairs = torch.cat([x, model.reconstruct(x)])
-        save_image(make_grid(pairs, nrow=len(x), pad_value=1), pictures / "reconstructions.png")
-        save_image(make_grid(model.sample(4 * self.images), nrow=self.images, pad_value=1), pictures / "samples.png")
-        for name, nats in model.unit_nats(x).items():
-            ranked = nats.argsort(descending=True).tolist()
-            rows = model.traverse(x[:1], name, ranked, self.steps, self.span)
-            save_image(_rows(rows), pictures / f"traversals_{name}.png")
-        model.train(was_training)
+        try:
+            for name, picture in self.draw(trainer, model, self._batch).items():
+                _keep_picture(trainer, folder, name, picture)
+        except Exception as error:  # a picture is never worth a run
+            if not self._warned:
+                warnings.warn(f"{type(self).__name__} could not draw: {type(error).__name__}: {error}", stacklevel=2)
+            self._warned = True
+        finally:
+            model.train(was_training)
+            torch.set_rng_state(noise)  # drawing leaves the noise of training as it is
 
 
-def _rows(rows: list[Tensor]) -> Tensor:
-    """One strip a unit below the other; shorter strips are filled up with white."""
-    width = max(row.shape[1] for row in rows)
-    blank = torch.ones_like(rows[0][0, :1])
-    strips = [torch.cat([row[0], blank.expand(width - row.shape[1], -1, -1, -1)]) for row in rows]
-    grid: Tensor = make_grid(torch.cat(strips), nrow=width, pad_value=1)
-    return grid
+class SavePictures(Pictures):
+    """Draws reconstructions, samples of the prior, and traversals.
+
+    `reconstructions` has images above and their reconstructions below. `traversals_<latent>` walks from an image,
+    `traversals_<latent>_prior` from the prior's mean, one unit a row, those with the largest KL first (Dupont, 2018,
+    Fig. 3 and 8).
+
+    Args:
+        images: Number of images to reconstruct, and a fourth of the number of samples.
+        steps: Columns of a traversal.
+        span: First and last value of a traversed continuous unit.
+        max_units: Units of a latent group that are traversed at most.
+    """
+
+    def __init__(
+        self, images: int = 8, steps: int = 10, span: tuple[float, float] = (-2.0, 2.0), max_units: int = 16
+    ) -> None:
+        super().__init__(images)
+        self.steps, self.span, self.max_units = steps, span, max_units
+
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """Reconstructions, samples and the traversals of each latent group."""
+        title, (x, y, _) = caption(trainer, model), batch
+        pictures = {
+            "reconstructions": grid([x, model.reconstruct(x, y)], ["image", "reconstruction"], (), title),
+            "samples": grid(model.sample(4 * self.images).split(self.images), (), (), f"{title} · samples"),
+        }
+        for name, nats in model.unit_nats(x, y).items():
+            order = nats.argsort(descending=True)[: self.max_units].tolist()
+            rows = [f"{name}{unit}  {nats[unit]:.2f} nats" for unit in order]
+            for suffix, start in (("", x[:1]), ("_prior", None)):
+                walks = [walk[0] for walk in model.traverse(start, name, order, self.steps, self.span, y[:1])]
+                values = torch.linspace(*self.span, self.steps).tolist()
+                columns = [f"{value:.1f}" for value in values] if len(walks[0]) == self.steps else []
+                where = "from an image" if start is not None else "from the prior's mean"
+                pictures[f"traversals_{name}{suffix}"] = grid(walks, rows, columns, f"{title} · {name} {where}")
+        return pictures
+
+
+def caption(trainer: Trainer, model: VAE) -> str:
+    """Model, dataset and step: the first words of every title."""
+    data = getattr(trainer, "datamodule", None)
+    dataset = [] if data is None else [type(data).__name__.removesuffix("DataModule")]
+    return " · ".join([type(model).__name__, *dataset, f"step {int(model.step)}"])
+
+
+def _keep_picture(trainer: Trainer, folder: str | None, name: str, picture: Tensor) -> None:
+    """Write a picture into the run's folder and hand it to loggers that take images."""
+    if folder is not None:
+        path = Path(folder) / "pictures" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_image(picture, path)
+    for logger in trainer.loggers:
+        if isinstance(logger, _ImageLogger):
+            logger.log_image(f"pictures/{name}", [picture], step=trainer.global_step)

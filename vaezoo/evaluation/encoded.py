@@ -10,6 +10,7 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from vaezoo.base import VAE
+from vaezoo.latents import LatentGroup
 from vaezoo.metrics.base import ScoreMetric
 from vaezoo.types import Batch, Forward
 
@@ -36,6 +37,14 @@ class EvaluationData(Protocol):
         self, images: int, split: Split, seed: int, device: torch.device
     ) -> Iterator[tuple[Batch, Tensor]]:
         """Labelled images of a split on the device, chosen by the seed, with their factor indices (B, K)."""
+
+
+@runtime_checkable
+class InfersLabels(Protocol):
+    """A model with latents that stand for labels."""
+
+    def infer_labels(self, x: Tensor) -> Tensor:
+        """Labels of images, (B, K)."""
 
 
 class Encoded:
@@ -86,12 +95,11 @@ class Encoded:
 
     @property
     def class_probabilities(self) -> Tensor:
-        """Probabilities of the first discrete latent, (B, classes)."""
-        sizes = discrete_sizes(self.model, self.latents)
-        if not sizes:
-            raise ValueError(f"{type(self.model).__name__} has no discrete latent to read a class from")
-        start = self.codes.shape[1] - sum(sizes)
-        return self.codes[:, start : start + sizes[0]]
+        """Probabilities of the first discrete latent, decoded or not, (B, classes)."""
+        for name, group in self.model.latents.items():
+            if group.classes:
+                return self.forward.posterior[name].code()[:, : group.classes[0]]
+        raise ValueError(f"{type(self.model).__name__} has no discrete latent to read a class from")
 
     @property
     def classes(self) -> Tensor:
@@ -111,10 +119,10 @@ class Encoded:
 
     @property
     def inferred_labels(self) -> Tensor:
-        """Codes of the latent group "y", which stands for the labels, (B, K)."""
-        if "y" not in self.forward.posterior:
-            raise ValueError(f"{type(self.model).__name__} infers no labels: it has no latent group y")
-        return self.forward.posterior["y"].code()
+        """Labels that the model infers, in the form of the data's, (B, K)."""
+        if not isinstance(self.model, InfersLabels):
+            raise ValueError(f"{type(self.model).__name__} infers no labels")
+        return self.model.infer_labels(self.batch.x)
 
     def update(self, metric: Metric) -> None:
         """Add the batch to a score."""
@@ -126,18 +134,24 @@ def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
     """Columns of a model's codes that belong to the groups, those of discrete groups last."""
     columns: dict[bool, list[int]] = {False: [], True: []}
     start = 0
-    for name, group in model.latents.items():
+    groups = _decoded(model)
+    for name, group in groups.items():
         if latents is None or name in latents:
-            columns[bool(group.sizes)] += range(start, start + group.size)
+            columns[bool(group.classes)] += range(start, start + group.size)
         start += group.size
-    if unknown := sorted(set(latents or ()) - set(model.latents)):
-        raise ValueError(f"no latent group is called {unknown[0]!r}; the model has {', '.join(model.latents)}")
+    if unknown := sorted(set(latents or ()) - set(groups)):
+        raise ValueError(f"no latent group is called {unknown[0]!r}; the model decodes {', '.join(groups)}")
     return columns[False] + columns[True]
 
 
 def discrete_sizes(model: VAE, latents: Sequence[str] | None = None) -> tuple[int, ...]:
     """Class counts of the discrete latents, in the order of their columns."""
-    return tuple(k for name, group in model.latents.items() if latents is None or name in latents for k in group.sizes)
+    groups = _decoded(model)
+    return tuple(k for name, group in groups.items() if latents is None or name in latents for k in group.classes)
+
+
+def _decoded(model: VAE) -> dict[str, LatentGroup]:
+    return {name: group for name, group in model.latents.items() if group.decoded}  # the others are no part of a code
 
 
 def categorical(data: EvaluationData | None) -> tuple[int, ...]:

@@ -37,6 +37,8 @@ class JointVAE(VAE):
         options: `network` (`JointVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Dupont, 2018"
+
     def __init__(
         self,
         image_shape: Shape,
@@ -86,10 +88,9 @@ class JointVAE(VAE):
         group = self._discrete()
         if not 0 <= variable < group.units or not 0 <= k < group.sizes[variable]:
             raise ValueError(f"variable {variable} and class {k} must be within the discrete sizes {group.sizes}")
-        like = next(self.decoder.parameters())
-        sample = {name: latent.prior(n, like) for name, latent in self.latents.items()}
-        start = sum(group.sizes[:variable])
-        sample["c"][:, start : start + group.sizes[variable]] = one_hot(torch.tensor(k), group.sizes[variable]).to(like)
+        sample, start = self.draw(n), sum(group.sizes[:variable])
+        hot = one_hot(torch.tensor(k), group.sizes[variable])
+        sample["c"][:, start : start + group.sizes[variable]] = hot.to(sample["c"])
         return self.decode(sample).sigmoid()
 
     def _discrete(self) -> ConcreteLatent:

@@ -16,6 +16,10 @@ class Regularizer(Specified, nn.Module):
     needs is a buffer, a parameter or a function of `step`, never an attribute that `forward` changes.
     """
 
+    supervised: bool = False
+    """Whether `forward` reads labels. In training, a model with such terms shows them the labelled images and shows
+    every other term the rest."""
+
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
         """Change what is decoded, in training only; called between sampling and decoding."""
         return sample
