@@ -1,5 +1,6 @@
 """Disentanglement scores while training goes on."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -81,8 +82,12 @@ class EvaluateDisentanglement(Callback):
     def _computed(self) -> dict[str, float]:
         scores: dict[str, float] = {}
         for metric in self.metrics:
-            if metric.update_called:
-                scores |= {f"val/{name}": float(score) for name, score in metric.compute().items()}
+            try:
+                found = metric.compute() if metric.update_called else {}
+            except ValueError as error:  # too few images, say: no reason to end a run
+                warnings.warn(f"{type(metric).__name__} is left out: {error}", stacklevel=2)
+                found = {}
+            scores |= {f"val/{name}": float(score) for name, score in found.items()}
             metric.reset()  # the codes are not needed until the next time
         return {name: score for name, score in scores.items() if not name.endswith("_seed")}
 
