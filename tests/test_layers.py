@@ -15,6 +15,7 @@ LAYERS = [
     {"base"},
     {"models"},
     {"checkpoints", "errors", "callbacks"},
+    {"report"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -22,6 +23,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 ALLOWED = {
     "metrics": {"metrics", "types", "functional"},
     "callbacks": {"callbacks", "types", "base", "models", "regularizers", "metrics"},
+    "report": {"report", "types", "latents", "base", "checkpoints"},
     "__init__": set(LEVEL) | {"metrics"},
     "__main__": {"cli"},
 }

@@ -12,6 +12,7 @@ commands:
   validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN/checkpoints/last.ckpt
   test        losses on test data
   predict     codes of the test images
+  report      runs as one HTML file:    vaezoo report runs/demo -o report.html
 
 common options:
   --config FILE            configuration; may be given more than once, later ones win

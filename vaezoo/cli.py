@@ -19,6 +19,7 @@ from datamodules import ImageDataModule
 from vaezoo.callbacks import LastCheckpoint, ThroughputBar
 from vaezoo.errors import one_line
 from vaezoo.models import VAE
+from vaezoo.report.command import run_report
 
 set_parsing_settings(add_print_completion_argument=True)
 
@@ -120,6 +121,9 @@ def run(args: list[str]) -> int:
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
     quiet = {"exit_on_error": False}
     try:
+        if args[:1] == ["report"]:
+            run_report(args[1:], ImageDataModule)
+            return 0
         ZooCLI(
             VAE,
             ImageDataModule,
