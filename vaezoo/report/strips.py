@@ -173,7 +173,8 @@ def _chosen(units: list[tuple[str, int, Unit]], count: int) -> list[tuple[str, i
 def _values(model: VAE, name: str, frames: int) -> list[str]:
     if isinstance(model.latents[name], ConcreteLatent):
         return [f"class {k}" for k in range(frames)]
-    return [f"{value:.2f}".replace("-", "−") for value in torch.linspace(*SPAN, frames).tolist()]
+    values = torch.linspace(*SPAN, frames).tolist()
+    return [f"{round(value, 2) + 0.0:.2f}".replace("-", "−") for value in values]  # adding 0 turns -0 into 0
 
 
 @contextmanager

@@ -40,4 +40,9 @@ function swatch(run) {
   return element("svg", { class: "swatch", viewBox: "0 0 26 10", "aria-hidden": "true" }, line);
 }
 
+// Long names may break after a dot, slash or underscore, and elsewhere only where there is no other way.
+function breakable(text) {
+  return String(text).split(/(?<=[._/])/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
+}
+
 const natural = (a, b) => String(a).localeCompare(String(b), "en", { numeric: true });

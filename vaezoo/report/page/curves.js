@@ -18,7 +18,7 @@ function seriesOf(term) {
 }
 
 function ticks(low, high, count) {
-  const raw = (high - low) / count || 1;
+  const raw = (high - low) / count || 1; // a step no finer than this
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw * 0.999);
   const made = [];
@@ -39,7 +39,7 @@ function scales(series, log) {
   const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
   const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
   if (!ys.length) return null;
-  const x0 = least(xs), x1 = Math.max(most(xs), x0 + 1);
+  const last = most(xs), x0 = least(xs) < last / 5 ? 0 : least(xs), x1 = Math.max(last, x0 + 1);
   let y0 = least(ys), y1 = most(ys);
   const room = (y1 - y0) * 0.04 || Math.abs(y0) * 0.1 || 1;
   y0 -= room; y1 += room;
@@ -48,7 +48,7 @@ function scales(series, log) {
     y: (value) => HEIGHT - BOTTOM - (((log ? Math.log10(value) : value) - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM),
     drawn: (value) => value !== null && (!log || value > 0),
     step: (px) => x0 + ((px - LEFT) / (WIDTH - LEFT - RIGHT)) * (x1 - x0),
-    xTicks: ticks(x0, x1, 4), yTicks: log ? logTicks(y0, y1) : ticks(y0, y1, 4),
+    xTicks: ticks(x0, x1, 6), yTicks: log ? logTicks(y0, y1) : ticks(y0, y1, 6),
   };
 }
 

@@ -3,9 +3,10 @@ const MAIN = /^(seed_everything$|model\.|data\.|trainer\.(max_|precision|gradien
 const MOST_SIDE_BY_SIDE = 5;
 
 function settingsTable(head, rows) {
-  const cells = (tag, texts, first) => texts.map((text, i) => (i ? element(tag, {}, text) : element("th", { scope: first }, text)));
-  const lines = rows.map((row) => element("tr", {}, ...cells("td", row, "row")));
-  const top = element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text))));
+  const content = (text) => (text === undefined ? [element("i", {}, "not set")] : breakable(text));
+  const made = ([name, ...values]) => [element("th", { scope: "row" }, ...breakable(name)), ...values.map((value) => element("td", {}, ...content(value)))];
+  const lines = rows.map((row) => element("tr", {}, ...made(row)));
+  const top = element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, ...breakable(text)))));
   return element("table", { class: "plain" }, top, element("tbody", {}, ...lines));
 }
 
@@ -37,7 +38,7 @@ function drawSettings() {
   note.textContent = keys.length ? "Only settings that differ between runs." : "All runs have the same settings.";
   if (!keys.length) return;
   if (runs.length <= MOST_SIDE_BY_SIDE) {
-    const rows = keys.map((key) => [key, ...runs.map((run) => run.settings[key] ?? "")]);
+    const rows = keys.map((key) => [key, ...runs.map((run) => run.settings[key])]);
     place.append(settingsTable(["setting", ...runs.map((run) => run.name)], rows));
   } else {
     place.append(settingsTable(["setting", "value", "runs"], keys.flatMap(byValue)));

@@ -31,7 +31,9 @@ class Page:
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         self._id += 1
         message = {"id": self._id, "method": method, "params": params}
-        os.write(self._write, json.dumps(message | ({"sessionId": self._session} if self._session else {})).encode() + b"\0")
+        os.write(
+            self._write, json.dumps(message | ({"sessionId": self._session} if self._session else {})).encode() + b"\0"
+        )
         while (answer := self._next()).get("id") != self._id:
             self.events.append(answer)
         assert "error" not in answer, answer
@@ -65,7 +67,9 @@ class Page:
     def complaints(self) -> list[str]:
         """Errors and warnings of the console, exceptions, and everything fetched but the page and data URIs."""
         self.run("0")  # events come before the answer
-        bad = [str(e["params"]) for e in self.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
+        bad = [
+            str(e["params"]) for e in self.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")
+        ]
         said = [e["params"] for e in self.events if e.get("method") == "Runtime.consoleAPICalled"]
         sent = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [*bad, *map(str, said), *(url for url in sent if not url.startswith(("file:", "data:")))]

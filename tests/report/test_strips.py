@@ -1,0 +1,106 @@
+"""What is drawn from a checkpoint."""
+
+import base64
+import io
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from PIL import Image
+
+import vaezoo
+from datamodules import ImageDataModule
+from vaezoo.report.data import Images
+from vaezoo.report.pictures import Picture, from_tensors
+from vaezoo.report.runs import read_run
+from vaezoo.report.strips import Limits, draw_run, walk_from_prior
+
+pytestmark = pytest.mark.xdist_group("report")
+LIMITS = Limits(starts=2, steps=5, images=3)
+
+
+def pixels(picture: Picture) -> np.ndarray:
+    image = Image.open(io.BytesIO(base64.b64decode(picture.src.partition(",")[2])))
+    assert image.size == (picture.width, picture.height)
+    return np.asarray(image, dtype=float) / 255
+
+
+def row(frames: torch.Tensor) -> np.ndarray:
+    return torch.cat(list(frames), dim=2).permute(1, 2, 0).numpy()
+
+
+def test_strips_show_the_traversals_of_real_images_and_of_the_prior(joint: Path) -> None:
+    run, images = read_run(joint), Images(ImageDataModule)
+    drawn = draw_run(run, images, LIMITS)
+    assert drawn is not None
+    assert not run.notes
+    assert drawn.starts == ["image 1", "image 2", "prior mean"]
+    assert sorted(unit.name for unit in drawn.units) == ["c0", "c1", "z0", "z1"]
+    model, x = vaezoo.load(joint / "checkpoints" / "last.ckpt"), images(run).x
+    nats = {f"{name}{i}": v for name, values in model.unit_nats(x).items() for i, v in enumerate(values.tolist())}
+    assert [unit.nats for unit in drawn.units] == pytest.approx(sorted(nats.values(), reverse=True))
+    units = {unit.name: unit for unit in drawn.units}
+    assert units["z1"].values == ["−2.00", "−1.00", "0.00", "1.00", "2.00"]
+    assert units["c1"].values == [f"class {k}" for k in range(4)]
+    for name, latent, unit in (("z1", "z", 1), ("c1", "c", 1)):
+        assert units[name].nats == pytest.approx(nats[name])
+        expected = [*model.traverse(x[:2], latent, [unit], 5)[0], walk_from_prior(model, latent, unit, 5).detach()]
+        for strip, frames in zip(units[name].strips, expected, strict=True):
+            assert np.abs(pixels(strip) - row(frames)).mean() < 0.02
+    pairs = pixels(drawn.reconstructions)
+    assert np.abs(pairs[:64, :64] - row(x[:1])).mean() < 0.02
+    assert np.abs(pairs[66:, :64] - row(model.reconstruct(x)[:1])).mean() < 0.02
+
+
+def test_the_prior_walk_keeps_every_other_unit_at_the_centre() -> None:
+    model = vaezoo.JointVAE((1, 32, 32), continuous=2, discrete=[3])
+    decoded: dict[str, torch.Tensor] = {}
+    model.decode = lambda sample: decoded.update(sample) or torch.zeros(len(sample["z"]), 1, 32, 32)  # type: ignore
+    walk_from_prior(model, "z", 1, 3)
+    assert decoded["z"].tolist() == [[0, -2], [0, 0], [0, 2]]
+    assert decoded["c"].tolist() == [[1, 0, 0]] * 3
+    walk_from_prior(model, "c", 0, 3)
+    assert decoded["z"].tolist() == [[0, 0]] * 3
+    assert decoded["c"].tolist() == torch.eye(3).tolist()
+
+
+def test_every_group_is_drawn_however_few_units_may_be(joint: Path) -> None:
+    drawn = draw_run(read_run(joint), Images(ImageDataModule), LIMITS._replace(units=1))
+    assert drawn is not None
+    assert len(drawn.units) == 4
+    assert sorted(unit.name[0] for unit in drawn.units if unit.strips) == ["c", "z"]
+
+
+@pytest.mark.parametrize("data", [{"class_path": "MNISTDataModule"}, {"class_path": "os.path"}, None])
+def test_without_data_the_prior_is_drawn(joint: Path, tmp_path: Path, data: object) -> None:
+    folder = shutil.copytree(joint, tmp_path / "run")
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    if isinstance(data, dict):
+        data["init_args"] = {"data_dir": str(tmp_path / "none"), "download": True}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config | {"data": data}))
+    run = read_run(folder)
+    drawn = draw_run(run, Images(ImageDataModule), LIMITS)
+    assert drawn is not None
+    assert drawn.starts == ["prior mean"]
+    assert all(len(unit.strips) == 1 for unit in drawn.units)
+    assert "no images of the data" in run.notes[0]
+
+
+def test_a_broken_checkpoint_is_noted(joint: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(joint, tmp_path / "run")
+    (folder / "checkpoints" / "last.ckpt").write_bytes(b"not a checkpoint")
+    run = read_run(folder)
+    assert draw_run(run, Images(ImageDataModule), LIMITS) is None
+    assert "last.ckpt could not be loaded" in run.notes[0]
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 5])
+def test_pictures_of_any_number_of_channels(channels: int) -> None:
+    image = torch.full((2, channels, 8, 4), 0.2)
+    image[1] = torch.nan
+    picture = from_tensors("odd", [image], side=8)
+    assert (picture.width, picture.height) == (8, 8)
+    assert pixels(picture)[:, :4] == pytest.approx(0.2, abs=0.02)
