@@ -107,9 +107,10 @@ def test_curves_show_values_and_turn_logarithmic(page: Page) -> None:
     page.call("Input.dispatchMouseEvent", type="mouseMoved", **position)
     page.wait("!document.getElementById('tip').hidden", 5)
     assert "joint/" in page.run("document.getElementById('tip').textContent")
-    before = page.run(f"document.querySelector('{chart} path').getAttribute('d')")
+    paths = f"[...document.querySelectorAll('{chart} path')].map(path => path.getAttribute('d')).join()"
+    before = page.run(paths)
     click(page, "#log")
-    assert page.run(f"document.querySelector('{chart} path').getAttribute('d')") != before
+    assert page.run(paths) != before
 
 
 def test_strangers_names_are_text_and_sections_fill_when_opened(page: Page) -> None:

@@ -72,13 +72,13 @@ def test_marks_in_the_data_are_not_replaced() -> None:
     assert entry["name"] == "@@script@@"
 
 
-def test_fifty_runs_stay_small(joint: Path, tmp_path: Path) -> None:
+def test_fifty_runs(beta: Path, tmp_path: Path) -> None:
     for i in range(50):
         (tmp_path / "many" / f"{i:02}").mkdir(parents=True)
         for file in ("config.yaml", "metrics.csv", "checkpoints"):
-            (tmp_path / "many" / f"{i:02}" / file).symlink_to(joint / file)
-    assert run(["report", str(tmp_path / "many"), "-o", str(tmp_path / "report.html")]) == 0
-    assert (tmp_path / "report.html").stat().st_size < 15e6
+            (tmp_path / "many" / f"{i:02}" / file).symlink_to(beta / file)
+    assert run(["report", str(tmp_path / "many"), "--units=2", "-o", str(tmp_path / "report.html")]) == 0
+    assert (tmp_path / "report.html").stat().st_size < 15e6  # noise, as untrained decoders draw it, is the worst case
     names = [entry["name"] for entry in content((tmp_path / "report.html").read_text())["runs"]]
     assert names == [f"many/{i:02}" for i in reversed(range(50))]
 
@@ -90,7 +90,7 @@ def test_fifty_runs_stay_small(joint: Path, tmp_path: Path) -> None:
         (["nowhere"], "nowhere is no folder: expected a run's folder"),
         (["{joint}", "-o", "{tmp}"], "it is a folder; name a file"),
         (["{joint}", "-o", "{joint}/config.yaml/report.html"], "cannot write"),
-        (["{joint}", "--unit", "much"], "unit"),
+        (["{joint}", "--units", "much"], "unit"),
     ],
 )
 def test_errors_are_one_line(

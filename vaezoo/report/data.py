@@ -51,7 +51,7 @@ class Images:
         if "download" in arguments:
             arguments["download"] = False  # a report looks at what is here
         config = self.parser.parse_object({"data": {**settings, "init_args": arguments}})
-        data: LightningDataModule = self.parser.instantiate_classes(config).data
+        data: LightningDataModule = self.parser.instantiate(config).data
         data.prepare_data()
         data.setup("validate")
         batch = next(iter(data.val_dataloader() or data.train_dataloader()))

@@ -52,15 +52,15 @@ function sortBy(column) {
 
 function headCell(column) {
   const button = element("button", { type: "button", click: () => sortBy(column), "data-column": column.name });
-  button.textContent = column.name;
+  button.append(...breakable(column.name));
   if (column.about) button.title = column.about;
   const sorted = order.column === column ? (order.descending ? "descending" : "ascending") : "none";
-  return element("th", { scope: "col", "aria-sort": sorted }, button);
+  return element("th", { scope: "col", class: column.number ? "number" : "", "aria-sort": sorted }, button);
 }
 
 function runCell(run) {
   const open = () => { byId(`run-${run.index}`).open = true; };
-  const link = element("a", { href: `#run-${run.index}`, click: open }, run.name);
+  const link = element("a", { href: `#run-${run.index}`, click: open }, ...breakable(run.name));
   if (runs.length === 1) return element("th", { scope: "row" }, link);
   const change = (event) => { run.shown = event.target.checked; drawCurves(); };
   const box = element("input", { type: "checkbox", checked: run.shown, change, "aria-label": `${run.name} in the curves` });
