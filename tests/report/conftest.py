@@ -29,7 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 value *= 3  # six steps teach a decoder nothing: let it at least show its latents
         torch.save(checkpoint, path)
     score = {"value": 0.5, "low": 0.4, "high": 0.6}
-    metrics = {"mig_20": {"definition": "a gap", "scores": {"mig": score, "mig_0": {"value": 0.1}}}}
+    metrics = {"mig": {"definition": "a gap", "scores": {"mig_20": score, "mig_20_0": {"value": 0.1}}}}
     write_scores(path.parent / "metrics.json", metrics)
     stranger = folder / "stranger" / EVIL.replace("/", "\\")
     (stranger / "checkpoints").mkdir(parents=True)

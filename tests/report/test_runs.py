@@ -33,8 +33,8 @@ def test_a_run_is_read_whole(joint: Path) -> None:
 def test_evaluated_scores_come_first_with_their_intervals(joint: Path) -> None:
     run = read_run(joint)
     name, score = next(iter(run.scores.items()))
-    assert (name, score.value, score.low, score.high, score.main) == ("mig", 0.5, 0.4, 0.6, True)
-    assert not run.scores["mig_0"].main
+    assert (name, score.value, score.low, score.high, score.main) == ("mig_20", 0.5, 0.4, 0.6, True)
+    assert not run.scores["mig_20_0"].main
     assert run.scored == "last.ckpt, 10 images, test"
 
 

@@ -44,9 +44,9 @@ def read_scores(folder: Path, checkpoint: Path | None) -> tuple[dict[str, Score]
     _, content = max(files, key=lambda pair: (pair[1].get("checkpoint") == drawn, pair[0].stat().st_mtime))
     scores: dict[str, Score] = {}
     for metric, result in _mapping(content.get("metrics")).items():
-        for name, entry in _mapping(_mapping(result).get("scores")).items():
+        for i, (name, entry) in enumerate(_mapping(_mapping(result).get("scores")).items()):
             if (score := _score(entry)) is not None:
-                score.main = not DETAIL.search(str(name))
+                score.main = i == 0 or not DETAIL.search(str(name))
                 score.about = str(_mapping(result).get("definition") or metric)
                 scores[str(name)] = score
     data = _mapping(content.get("data"))

@@ -19,13 +19,13 @@ function element(tag, attributes = {}, ...children) {
 
 const byId = (id) => document.getElementById(id);
 
-function format(value) {
+function format(value, digits = 4) {
   const number = Number(value);
   if (value === null || value === undefined || value === "") return "";
   if (Number.isNaN(number)) return "not a number";
   if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
   const size = Math.abs(number);
-  const text = size !== 0 && (size < 1e-3 || size >= 1e6) ? number.toExponential(2) : String(+number.toPrecision(4));
+  const text = size !== 0 && (size < 1e-3 || size >= 1e6) ? number.toExponential(2) : String(+number.toPrecision(digits));
   return text.replace("-", "−");
 }
 

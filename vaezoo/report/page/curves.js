@@ -17,8 +17,8 @@ function seriesOf(term) {
   return found;
 }
 
-function ticks(low, high, count) {
-  const raw = (high - low) / count || 1; // a step no finer than this
+function ticks(low, high, count, finest = 0) {
+  const raw = Math.max((high - low) / count, finest) || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw * 0.999);
   const made = [];
@@ -48,7 +48,7 @@ function scales(series, log) {
     y: (value) => HEIGHT - BOTTOM - (((log ? Math.log10(value) : value) - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM),
     drawn: (value) => value !== null && (!log || value > 0),
     step: (px) => x0 + ((px - LEFT) / (WIDTH - LEFT - RIGHT)) * (x1 - x0),
-    xTicks: ticks(x0, x1, 6), yTicks: log ? logTicks(y0, y1) : ticks(y0, y1, 6),
+    xTicks: ticks(x0, x1, 6, 1), yTicks: log ? logTicks(y0, y1) : ticks(y0, y1, 6),
   };
 }
 

@@ -63,7 +63,9 @@ function bars(drawn) {
 function pictures(title, list) {
   if (!list.length) return [];
   const figures = list.map((picture) => {
-    const image = element("img", { src: picture.src, alt: picture.name, width: String(picture.width), height: String(picture.height) });
+    const scale = picture.height < 140 ? 2 : 1; // a row or two of small images
+    const size = { width: String(scale * picture.width), height: String(scale * picture.height) };
+    const image = element("img", { src: picture.src, alt: picture.name, ...size });
     return element("figure", {}, image, element("figcaption", {}, picture.name));
   });
   return [element("h3", {}, title), element("div", { class: "pictures" }, ...figures)];

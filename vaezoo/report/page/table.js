@@ -15,7 +15,8 @@ function facts() {
 
 function scoreColumns() {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.scores)))];
-  names.sort((a, b) => logged(a) - logged(b)); // stable: evaluated scores first, in their own order
+  const rank = (name) => (logged(name) ? 3 - /\/(loss|recon)$/.test(name) - /\/loss$/.test(name) : 0);
+  names.sort((a, b) => rank(a) - rank(b)); // evaluated scores first, in their own order
   let room = MOST_COLUMNS;
   return names.map((name) => {
     const known = runs.map((run) => run.scores[name]).find(Boolean);
@@ -73,7 +74,7 @@ function cell(column, run) {
   const made = element("td", { class: "number", "data-label": column.name }, format(column.number(run)));
   const score = column.score ? run.scores[column.name] : null;
   if (score && score.low !== null && score.high !== null) {
-    made.append(element("small", {}, `[${format(score.low)}, ${format(score.high)}]`));
+    made.append(element("small", {}, `[${format(score.low, 3)}, ${format(score.high, 3)}]`));
   }
   return made;
 }
@@ -101,5 +102,5 @@ function drawColumnChoice() {
     note.textContent = `Scores with 95 % intervals in brackets where known, from ${where.slice(0, 3).join("; ")}`
       + `${where.length > 3 ? " and others" : ""}. `;
   }
-  note.append("Columns val/… are the last values logged in training. A column's name sorts by it.");
+  note.append("Columns with a slash are the last values that training logged. A column's name sorts by it.");
 }
