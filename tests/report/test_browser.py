@@ -111,6 +111,25 @@ def test_curves_show_values_and_turn_logarithmic(page: Page) -> None:
     before = page.run(paths)
     click(page, "#log")
     assert page.run(paths) != before
+    charts = "[...document.querySelectorAll('#charts figure')].filter(figure => !figure.hidden).length"
+    every = page.run(charts)
+    click(page, "#curve-controls button:last-child")
+    assert (page.run(charts), page.run("document.querySelectorAll('#runs input:checked').length")) == (0, 0)
+    click(page, "#curve-controls button")
+    assert page.run(charts) == every > 5
+
+
+def test_settings_that_differ_are_shown_and_can_be_sorted_by(page: Page) -> None:
+    keys = page.run("[...document.querySelectorAll('#settings-table tbody th')].map(cell => cell.textContent)")
+    assert "model.init_args.discrete" in keys
+    assert "seed_everything" in keys  # the stranger has none
+    assert "trainer.max_steps" in keys
+    page.run("document.getElementById('columns').open = true")
+    labels = page.run("[...document.querySelectorAll('#columns label')].map(label => label.textContent.trim())")
+    click(page, f"#columns label:nth-child({labels.index('model.init_args.discrete') + 1}) input")
+    click(page, "#runs button[data-column='model.init_args.discrete']")
+    click(page, "#runs button[data-column='model.init_args.discrete']")
+    assert page.run(ROWS)[0] == "joint"
 
 
 def test_strangers_names_are_text_and_sections_fill_when_opened(page: Page) -> None:

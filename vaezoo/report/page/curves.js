@@ -95,7 +95,7 @@ function drawChart(term) {
   const series = seriesOf(term), scale = scales(series, byId("log").checked);
   charts.get(term).scale = scale;
   if (!scale) {
-    const why = series.length ? (byId("log").checked ? "no value above 0" : "no finite value") : "not logged by the chosen runs";
+    const why = byId("log").checked ? "no value above 0" : "no finite value";
     svg.replaceChildren(element("text", { x: WIDTH / 2, y: HEIGHT / 2, "text-anchor": "middle" }, why));
     return;
   }
@@ -172,7 +172,15 @@ function drawLegend() {
 
 function drawCurves() {
   drawLegend();
+  const terms = new Set(runs.filter((run) => run.shown).flatMap((run) => Object.keys(run.curves).map(termOf)));
+  charts.forEach((chart, term) => { chart.figure.hidden = !terms.has(term); });
   inSight.forEach(drawChart);
+}
+
+function choose(shown) {
+  runs.forEach((run) => { run.shown = shown; });
+  drawTable();
+  drawCurves();
 }
 
 function addCurves() {
@@ -186,6 +194,10 @@ function addCurves() {
   }), { rootMargin: "300px" });
   terms.forEach((term) => addChart(term, watch));
   byId("log").addEventListener("change", drawCurves);
+  if (runs.length > 1) {
+    const button = (text, shown) => element("button", { type: "button", click: () => choose(shown) }, text);
+    byId("curve-controls").append(button("All runs", true), button("No run", false));
+  }
   addEventListener("beforeprint", () => terms.forEach((term) => { inSight.add(term); drawChart(term); }));
-  drawLegend();
+  drawCurves();
 }

@@ -3,7 +3,7 @@ const MAIN = /^(seed_everything$|model\.|data\.|trainer\.(max_|precision|gradien
 const MOST_SIDE_BY_SIDE = 5;
 
 function settingsTable(head, rows) {
-  const content = (text) => (text === undefined ? [element("i", {}, "not set")] : breakable(text));
+  const content = (value) => (value instanceof Node ? [value] : value === undefined ? [element("i", {}, "not set")] : breakable(value));
   const made = ([name, ...values]) => [element("th", { scope: "row" }, ...breakable(name)), ...values.map((value) => element("td", {}, ...content(value)))];
   const lines = rows.map((row) => element("tr", {}, ...made(row)));
   const top = element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, ...breakable(text)))));
@@ -18,11 +18,14 @@ function differingKeys() {
 
 function byValue(key) {
   const groups = new Map();
-  for (const run of runs) {
-    const value = run.settings[key] ?? "not set";
-    groups.set(value, [...(groups.get(value) || []), run.name]);
-  }
-  return [...groups].sort((a, b) => natural(a[0], b[0])).map(([value, names], i) => [i ? "" : key, value, `${names.length}: ${names.join(", ")}`]);
+  for (const run of runs) groups.set(run.settings[key], [...(groups.get(run.settings[key]) || []), run.name]);
+  return [...groups].sort((a, b) => natural(a[0], b[0])).map(([value, names], i) => [i ? "" : key, value, nameList(names)]);
+}
+
+function nameList(names) {
+  const list = breakable(names.join(", "));
+  if (names.length <= MOST_SIDE_BY_SIDE) return element("span", {}, ...list);
+  return element("details", {}, element("summary", {}, `${names.length} runs`), ...list);
 }
 
 function drawSettings() {

@@ -25,7 +25,12 @@ function scoreColumns() {
   });
 }
 
-const columns = [...facts(), ...scoreColumns()];
+function settingColumns() {
+  const keys = runs.length > 1 ? differingKeys() : [];
+  return keys.map((name) => ({ name, shown: false, text: (run) => run.settings[name] ?? "" }));
+}
+
+const columns = [...facts(), ...scoreColumns(), ...settingColumns()];
 const order = { column: null, descending: false };
 
 function compare(column, descending) {
