@@ -7,7 +7,7 @@ from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
 from tqdm import tqdm
 
-from vaezoo.report.data import Images
+from vaezoo.report.data import RunImages
 from vaezoo.report.page import Entry, check_writable, write_page
 from vaezoo.report.pictures import Picture, from_file
 from vaezoo.report.runs import Run, find_runs, one_line, read_run
@@ -26,7 +26,7 @@ def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> No
         raise ValueError("name the folder of a run, or of several, for example: vaezoo report runs/demo")
     folders, output = find_runs([Path(path) for path in options.runs]), Path(options.output)
     check_writable(output)
-    limits, images = Limits.for_runs(len(folders)), Images(data_class)
+    limits, images = Limits.for_runs(len(folders)), RunImages(data_class)
     if options.units is not None:
         limits = limits._replace(units=options.units)
     entries: list[Entry] = []

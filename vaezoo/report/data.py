@@ -1,4 +1,4 @@
-"""The first validation images of a run, from the datamodule that its configuration names."""
+"""The first images of a run, from the datamodule that its configuration names."""
 
 import json
 from typing import Any
@@ -8,13 +8,16 @@ from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.report.runs import Run
+from vaezoo.report.strips import Images
 from vaezoo.types import Batch
 
 IMAGES = 64
 
 
-class Images:
-    """Gives the first validation images of runs; runs with the same data share them.
+class RunImages:
+    """Gives the first validation images of runs, or training images where nothing is held out.
+
+    Runs with the same data share them.
 
     Args:
         data_class: Base of the datamodules to choose from.
@@ -23,10 +26,10 @@ class Images:
     def __init__(self, data_class: type[LightningDataModule]) -> None:
         self.parser = ArgumentParser(exit_on_error=False)
         self.parser.add_subclass_arguments(data_class, "data")
-        self._known: dict[str, Batch | Exception] = {}
+        self._known: dict[str, Images | Exception] = {}
 
-    def __call__(self, run: Run) -> Batch:
-        """Return at most 64 images, of the training data where nothing is held out.
+    def __call__(self, run: Run) -> Images:
+        """Return at most 64 images.
 
         Raises:
             Exception: Whatever keeps the data from being opened, files that are not here above all.
@@ -45,7 +48,7 @@ class Images:
             raise found
         return found
 
-    def _first(self, settings: dict[str, Any]) -> Batch:
+    def _first(self, settings: dict[str, Any]) -> Images:
         arguments = dict(settings.get("init_args") or {})
         arguments |= {"num_workers": 0, "device_resident": False}  # a few images need neither
         if "download" in arguments:
@@ -54,6 +57,7 @@ class Images:
         data: LightningDataModule = self.parser.instantiate(config).data
         data.prepare_data()
         data.setup("validate")
-        batch = next(iter(data.val_dataloader() or data.train_dataloader()))
+        held_out = data.val_dataloader()
+        batch = next(iter(held_out or data.train_dataloader()))
         batch = data.on_after_batch_transfer(data.transfer_batch_to_device(batch, torch.device("cpu"), 0), 0)
-        return Batch(*(field[:IMAGES] for field in batch))
+        return Images(Batch(*(field[:IMAGES] for field in batch)), "validation" if held_out else "training")

@@ -20,6 +20,13 @@ SPAN = (-2.0, 2.0)
 PRIOR_IMAGES = 64  # of the model's own, where there are no others to measure KL on
 
 
+class Images(NamedTuple):
+    """Images of a run's data, and the part of it that they come from."""
+
+    batch: Batch
+    split: str
+
+
 class Limits(NamedTuple):
     """What a run may take of the page.
 
@@ -87,12 +94,12 @@ class Drawn:
     reconstructions: Picture
 
 
-def draw_run(run: Run, images: Callable[[Run], Batch], limits: Limits) -> Drawn | None:
+def draw_run(run: Run, images: Callable[[Run], Images], limits: Limits) -> Drawn | None:
     """Draw what a run's checkpoint has learnt; where something fails, the run gets a note.
 
     Args:
         run: A run.
-        images: Gives the first validation images of a run.
+        images: Gives the first images of a run.
         limits: How much to draw.
     """
     if run.checkpoint is None:
@@ -104,10 +111,10 @@ def draw_run(run: Run, images: Callable[[Run], Batch], limits: Limits) -> Drawn 
         return None
     with _fixed_seed():
         try:
-            batch = images(run)
-            if batch.x.shape[1:] != torch.Size(model.image_shape):
-                raise ValueError(f"images are {tuple(batch.x.shape[1:])}, the model reads {model.image_shape}")
-            return draw(model, run.checkpoint, batch, limits)
+            found = images(run)
+            if found.batch.x.shape[1:] != torch.Size(model.image_shape):
+                raise ValueError(f"images are {tuple(found.batch.x.shape[1:])}, the model reads {model.image_shape}")
+            return draw(model, run.checkpoint, found, limits)
         except Exception as error:  # data that is not here, or that has changed
             run.notes.append(f"no images of the data, drawn from the prior instead: {one_line(error)}")
         try:
@@ -118,25 +125,25 @@ def draw_run(run: Run, images: Callable[[Run], Batch], limits: Limits) -> Drawn 
 
 
 @torch.no_grad()
-def draw(model: VAE, checkpoint: Path, batch: Batch | None, limits: Limits) -> Drawn:
+def draw(model: VAE, checkpoint: Path, images: Images | None, limits: Limits) -> Drawn:
     """Draw from images, or from the prior alone where there are none."""
-    if batch is None:
+    if images is None:
         x = model.sample(PRIOR_IMAGES)
         rows, measured, starts = [x[: limits.images]], f"{len(x)} images sampled from the prior", []
         nats = model.unit_nats(x)
     else:
-        out = model(batch)
-        rows = [batch.x[: limits.images], out.reconstruction.sigmoid()[: limits.images]]
-        measured = f"the first {len(batch.x)} validation images"
-        starts = [f"image {i + 1}" for i in range(min(limits.starts, len(batch.x)))]
+        x, out = images.batch.x, model(images.batch)
+        rows = [x[: limits.images], out.reconstruction.sigmoid()[: limits.images]]
+        measured = f"{len(x)} {images.split} images"
+        starts = [f"{images.split} image {i + 1}" for i in range(min(limits.starts, len(x)))]
         nats = {name: q.kl().mean(0) for name, q in out.posterior.items()}
     units = _ranked(nats)
     for name, unit, entry in _chosen(units, limits.units):
-        walks = list(model.traverse(batch.x[: limits.starts], name, [unit], limits.steps, SPAN)[0]) if batch else []
+        walks = list(model.traverse(x[: limits.starts], name, [unit], limits.steps, SPAN)[0]) if images else []
         walks.append(walk_from_prior(model, name, unit, limits.steps))
         entry.values = _values(model, name, len(walks[0]))
         entry.strips = [from_tensors(entry.name, [frames], limits.side) for frames in walks]
-    what = "samples of the prior" if batch is None else "images above, reconstructions below"
+    what = "samples of the prior" if images is None else "images above, reconstructions below"
     picture = from_tensors(what, rows, limits.side, gap=2)
     entries = [entry for *_, entry in units]
     return Drawn(checkpoint.name, int(model.step), measured, [*starts, "prior mean"], entries, picture)
@@ -151,8 +158,9 @@ def walk_from_prior(model: VAE, name: str, unit: int, steps: int) -> Tensor:
         for other in range(group.units):
             code = group.walk(code, other, torch.zeros(1))[:, 0]
         codes[key] = code
-    walked = model.latents[name].walk(codes[name], unit, torch.linspace(*SPAN, steps))[0]
-    return model.decode({key: code.expand(len(walked), -1) for key, code in codes.items()} | {name: walked}).sigmoid()
+    changed, (walked,) = model.walk(codes, name, unit, torch.linspace(*SPAN, steps))
+    sample = {key: code.expand(len(walked), -1) for key, code in codes.items()}
+    return model.decode(sample | {changed: walked}).sigmoid()
 
 
 def _ranked(nats: dict[str, Tensor]) -> list[tuple[str, int, Unit]]:
