@@ -1,7 +1,7 @@
 """What all datamodules share: splits, the labelled set, batched loading and conversion on the device."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,9 @@ from datamodules.memory import InMemory
 from datamodules.sources import ImageSource
 from datamodules.splits import balanced, count_of, split
 from vaezoo.types import Batch
+
+Split = Literal["train", "val", "test", "all"]
+EVALUATION_BATCH = 256  # nothing is kept for gradients: larger than in training
 
 
 class ImageDataModule(LightningDataModule):
@@ -100,8 +103,12 @@ class ImageDataModule(LightningDataModule):
     @property
     def label_size(self) -> int:
         """Width of a label."""
-        chosen = self.labelled_factors
-        return sum(factor.size for factor in chosen) if self.label_form == "onehot" else len(chosen)
+        return sum(self.label_sizes) or len(self.labelled_factors)
+
+    @property
+    def label_sizes(self) -> tuple[int, ...]:
+        """Number of classes of each one-hot part of a label; empty for other forms."""
+        return tuple(factor.size for factor in self.labelled_factors) if self.label_form == "onehot" else ()
 
     def open(self) -> ImageSource:
         """Open the pictures, building a cache where one is needed; where it cannot, the error says what to do."""
@@ -178,6 +185,33 @@ class ImageDataModule(LightningDataModule):
         """The test images."""
         return self._evaluation(self.test_ids)
 
+    @property
+    def evaluation_split(self) -> Split:
+        """Images to judge a trained model by: the test images, or the next best where none are held out."""
+        return "test" if len(self.test_ids) else "val" if len(self.val_ids) else "train"
+
+    def evaluation_batches(
+        self, images: int, split: Split, seed: int, device: torch.device
+    ) -> Iterator[tuple[Batch, Tensor]]:
+        """Some images of a split at random, on the device, with their labels and factor indices (B, K).
+
+        Args:
+            images: Number of images, divided among the ranks; all of the split where there are fewer.
+            split: Where they come from.
+            seed: Seed of the choice.
+            device: Device of images and labels.
+        """
+        everything = torch.arange(len(self.pictures))
+        ids = {"train": self.train_ids, "val": self.val_ids, "test": self.test_ids, "all": everything}[split]
+        if not len(ids):
+            raise ValueError(f"{type(self).__name__} holds no {split} images: choose another split")
+        ids = ids[torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))[:images]]
+        epochs = Epochs(ids, EVALUATION_BATCH, shuffle=False, seed=0)
+        loader = self._loader(epochs, self._evaluation_batch)
+        for (chosen, _), batch in zip(epochs.batches(0), loader, strict=True):
+            moved = self.on_after_batch_transfer(self.transfer_batch_to_device(batch, device, 0), 0)
+            yield moved, self.factors_of(chosen).to(device)
+
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         """Move images and labels; the mask stays on the host, where picking rows by it is free."""
         return Batch(batch.x.to(device, non_blocking=True), batch.y.to(device, non_blocking=True), batch.labelled)
@@ -223,6 +257,9 @@ class ImageDataModule(LightningDataModule):
 class GridDataModule(ImageDataModule):
     """A dataset that holds every combination of its factors, numbered with the last factor changing fastest."""
 
+    position_factors: tuple[str, str] | None = None
+    """Factors that move an object down and to the right, where there are such."""
+
     def factors_of(self, ids: Tensor) -> Tensor:
         """Factor indices of images by id, (B, K)."""
         return unravel(ids, self.factor_sizes)
@@ -230,6 +267,11 @@ class GridDataModule(ImageDataModule):
     def images_at(self, factors: Tensor) -> Tensor:
         """Images at factor indices (B, K), float in [0, 1] on the host, (B, C, H, W)."""
         return self.pictures.images(ravel(factors, self.factor_sizes).cpu()).float() / 255
+
+    @property
+    def labelled_names(self) -> tuple[str, ...]:
+        """Names of the factors that labels hold."""
+        return tuple(factor.name for factor in self.labelled_factors)
 
     def images_of(self, labels: Tensor) -> Tensor | None:
         """Images whose factors are nearest to labels (B, K), in [0, 1], (B, C, H, W); None for one-hot labels.
@@ -243,3 +285,18 @@ class GridDataModule(ImageDataModule):
             index = labels[:, k] * (factor.size - 1 if self.label_form == "rank" else 1)
             factors[:, self.factor_names.index(factor.name)] = index.round().long().clamp(0, factor.size - 1)
         return self.images_at(factors)
+
+    def position_batch(self, points: int) -> Batch | None:
+        """Images of one object at points × points positions, row by row, with their labels; None without positions.
+
+        All other factors take the value in the middle of theirs.
+        """
+        if self.position_factors is None:
+            return None
+        factors = torch.tensor([factor.size // 2 for factor in self.factors]).repeat(points * points, 1)
+        columns = [self.factor_names.index(name) for name in self.position_factors]
+        places = [torch.linspace(0, self.factor_sizes[column] - 1, points).round().long() for column in columns]
+        factors[:, columns] = torch.cartesian_prod(*places)
+        ids = ravel(factors, self.factor_sizes)
+        x = self.pictures.images(ids).float() / 255
+        return Batch(x, self.labels_of(ids), torch.ones(len(ids), dtype=torch.bool))

@@ -29,6 +29,7 @@ class BlobsDataModule(GridDataModule):
 
     image_shape = BlobsRenderer.image_shape
     source = "render"
+    position_factors = ("row", "column")
 
     def __init__(
         self,
@@ -51,9 +52,9 @@ class BlobsDataModule(GridDataModule):
         )
 
     @property
-    def label_size(self) -> int:
-        """Width of a label: sectors, then rings."""
-        return 2 * self.bins
+    def label_sizes(self) -> tuple[int, ...]:
+        """Sectors, then rings."""
+        return self.bins, self.bins
 
     def open(self) -> Rendered:
         """The renderer."""

@@ -38,6 +38,7 @@ class DSpritesDataModule(OfficialGrid):
         Factor("x", 32),
         Factor("y", 32),
     )
+    position_factors = ("y", "x")
     file_name = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
     url = f"https://github.com/deepmind/dsprites-dataset/raw/master/{file_name}"
     md5 = "7da33b31b13a06f4b04a70402ce90c2e"

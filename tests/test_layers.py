@@ -8,21 +8,34 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"types"},
-    {"functional", "distributed", "schedules", "specs"},
+    {"functional", "distributed", "schedules", "specs", "figures"},
     {"networks", "latents"},
     {"mixture"},
     {"regularizers"},
     {"base"},
     {"models"},
-    {"checkpoints", "errors", "callbacks"},
-    {"report"},
+    {"checkpoints", "errors", "tracking"},
+    {"evaluation"},
+    {"callbacks"},
+    {"dashboard", "report"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Sideways parts, with all that they may import.
 ALLOWED = {
     "metrics": {"metrics", "types", "functional"},
-    "callbacks": {"callbacks", "types", "base", "models", "regularizers", "metrics"},
+    "evaluation": {"evaluation", "types", "base", "latents", "checkpoints", "metrics"},
+    "callbacks": {
+        "callbacks",
+        "types",
+        "base",
+        "latents",
+        "models",
+        "regularizers",
+        "metrics",
+        "figures",
+        "evaluation",
+    },
     "report": {"report", "types", "latents", "base", "checkpoints"},
     "__init__": set(LEVEL) | {"metrics"},
     "__main__": {"cli"},

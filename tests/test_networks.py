@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from vaezoo.base import VAE
 from vaezoo.networks import (
     BurgessNetwork,
     ConvNetwork,
@@ -85,6 +86,14 @@ def test_dense_network_is_glorot_uniform_with_zero_biases() -> None:
     assert widths(encoder) == [(4096, 1200), (1200, 1200)]
     assert bound * 0.999 < first.weight.abs().max() <= bound
     assert first.bias.abs().max() == 0
+
+
+def test_latent_heads_of_a_dense_network_are_glorot_uniform_too() -> None:
+    head = VAE((1, 8, 8), network=DenseNetwork((400,), (8,))).heads["z"]
+    (layer,) = [m for m in head.modules() if isinstance(m, nn.Linear)]
+    bound = (6 / (400 + 20)) ** 0.5
+    assert bound * 0.999 < layer.weight.abs().max() <= bound
+    assert layer.bias.abs().max() == 0
 
 
 def test_tanh_decoder_is_that_of_2d_shapes() -> None:

@@ -7,9 +7,9 @@ import torch
 from datamodules.loader import BatchLoader, Epochs
 from vaezoo.base import VAE
 from vaezoo.latents import ConcreteLatent, GaussianLatent
-from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE
-from vaezoo.networks import DenseNetwork
-from vaezoo.regularizers import KL, Capacity, DiscriminatedTotalCorrelation
+from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
+from vaezoo.networks import ConvNetwork, DenseNetwork
+from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation
 from vaezoo.types import Batch
 
 SHAPE = (1, 16, 16)
@@ -43,13 +43,25 @@ MODELS: dict[str, Callable[[], VAE]] = {
         unsupervised={"kl": KL(), "tc": DiscriminatedTotalCorrelation(5, width=16)},
         network=NETWORK,
     ),
+    "WeLaVAE": lambda: WeLaVAE(SHAPE, [3], dataset_size=100, network=NETWORK),
+    "WeLaVAE, convolutional, its encoder without labels": lambda: WeLaVAE(
+        SHAPE,
+        [3],
+        labels_in_encoder=False,
+        regularizers={"tc": CovarianceMatching()},
+        network=ConvNetwork(channels=(8, 8), hidden=(16,)),
+    ),
 }
 
 
-def a_batch(n: int = 8, seed: int = 0, shape: tuple[int, int, int] = SHAPE, labels: int = 3) -> Batch:
-    """Random images without labels."""
+def a_batch(
+    n: int = 8, seed: int = 0, shape: tuple[int, int, int] = SHAPE, labels: int = 3, observed: int = 0
+) -> Batch:
+    """Random images of a stream; the first few of them carry their own one-hot labels, if `observed` asks for it."""
     x = torch.rand(n, *shape, generator=torch.Generator().manual_seed(seed))
-    return Batch(x, torch.full((n, labels), torch.nan), torch.zeros(n, dtype=torch.bool))
+    y = torch.full((n, labels), torch.nan)
+    y[:observed] = torch.eye(labels)[torch.arange(observed) % labels]
+    return Batch(x, y, torch.zeros(n, dtype=torch.bool))
 
 
 def in_order(batches: list[Batch], shuffle: bool = False) -> BatchLoader:

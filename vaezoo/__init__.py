@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
     from vaezoo.mixture import MixtureLatent
-    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE
+    from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
     from vaezoo.regularizers import (
         KL,
         AggregatePosterior,
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CovarianceMatching,
         DiscriminatedTotalCorrelation,
         Entropy,
+        LabelLikelihood,
         LabelReconstruction,
         LabelReplacement,
         Overlap,
@@ -50,6 +51,7 @@ _HOME = {
     "JointVAE": "models",
     "KL": "regularizers",
     "LaRVAE": "models",
+    "LabelLikelihood": "regularizers",
     "LabelReconstruction": "regularizers",
     "LabelReplacement": "regularizers",
     "MixtureLatent": "mixture",
@@ -62,6 +64,7 @@ _HOME = {
     "Term": "types",
     "TotalCorrelation": "regularizers",
     "VAE": "base",
+    "WeLaVAE": "models",
     "load": "checkpoints",
 }
 
@@ -86,6 +89,7 @@ __all__ = [
     "GaussianLatent",
     "JointVAE",
     "LaRVAE",
+    "LabelLikelihood",
     "LabelReconstruction",
     "LabelReplacement",
     "MixtureLatent",
@@ -96,6 +100,7 @@ __all__ = [
     "SavePictures",
     "Term",
     "TotalCorrelation",
+    "WeLaVAE",
     "load",
 ]
 

@@ -12,6 +12,8 @@ commands:
   validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN/checkpoints/last.ckpt
   test        losses on test data
   predict     codes of the test images
+  evaluate    disentanglement scores:   vaezoo evaluate --ckpt RUN/checkpoints/best.ckpt
+  dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
 
 common options:
@@ -19,7 +21,7 @@ common options:
   --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
   --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
-  --trainer.logger wandb   log to Weights & Biases as well
+  --trainer.logger NAME    log elsewhere as well, for example WandbLogger for Weights & Biases
   --experiment NAME        name of the run's folder, runs/NAME/TIME
   --ckpt_path FILE         continue from a checkpoint
   --print_config           print the complete configuration and exit

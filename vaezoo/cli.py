@@ -1,9 +1,13 @@
 """The composition root: models, data, callbacks and run folders behind one command."""
 
+import json
 import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +21,28 @@ from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 
 from datamodules import ImageDataModule
 from vaezoo.callbacks import LastCheckpoint, ThroughputBar
+from vaezoo.dashboard import run_dashboard
 from vaezoo.errors import one_line
+from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
+from vaezoo.tracking import Facts, begin, settle
 
 set_parsing_settings(add_print_completion_argument=True)
 
 COMMANDS = ("fit", "validate", "test", "predict")
+OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "evaluate": partial(run_evaluate, data_class=ImageDataModule),
+    "report": partial(run_report, data_class=ImageDataModule),
+    "dashboard": run_dashboard,
+}
 
 
 class ZooCLI(LightningCLI):
     """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Options of the run's folder; the data's image shape sets the model's."""
+        """Options of the run's folder; the data's image shape and labels set the model's."""
         parser.add_argument(
             "--experiment",
             type=str,
@@ -39,6 +51,8 @@ class ZooCLI(LightningCLI):
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
+        # For models that have it; jsonargparse leaves out a link whose target the chosen class does not take.
+        parser.link_arguments("data.label_sizes", "model.init_args.label_sizes", apply_on="instantiate")
         for action in parser._actions:
             if action.dest.startswith("trainer.limit_"):
                 # 1 is one batch and 1.0 is all of them. Lightning's Optional[Union[int, float]] may come from typing's
@@ -63,16 +77,18 @@ class ZooCLI(LightningCLI):
         config = self.config[self.subcommand]
         config.weights_only = True
         self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
-        loggers = config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]
-        for logger in loggers:
-            if isinstance(logger, Namespace):
-                _settle_logger(logger.init_args, self.run_dir, config.experiment)
+        self._given_logger = deepcopy(config.trainer.logger)
+        for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
+            if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
+                settle(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
-        data = self.config[self.subcommand].data.init_args
-        if "source" in data:
+        data = self.config[self.subcommand].data.get("init_args")
+        if data is not None and "source" in data:
             data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
+        # What was filled in for this run's logger, its folder and name, is not for a run that repeats it.
+        self.config[self.subcommand].trainer.logger = self._given_logger
         config = self._get(self.config_init, "trainer")
         given = config.logger
         if given is not False:
@@ -86,14 +102,20 @@ class ZooCLI(LightningCLI):
         if config.log_every_n_steps is None and 0 < config.max_steps < 50:
             kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
         kwargs["callbacks"] = [*(config.callbacks or []), *_default_callbacks(config)]
-        return super().instantiate_trainer(**kwargs)
+        trainer: Trainer = super().instantiate_trainer(**kwargs)
+        self._track(trainer)
+        return trainer
 
-    def before_fit(self) -> None:
-        """Tag a run on Weights & Biases with its model, dataset and data source."""
-        names = (type(self.model).__name__, type(self.datamodule).__name__, f"source: {self.datamodule.source}")
-        for logger in self.trainer.loggers:
-            if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
-                logger.experiment.tags = (*(logger.experiment.tags or ()), *names)
+    def _track(self, trainer: Trainer) -> None:
+        """Start the run on Weights & Biases, where it is logged there."""
+        config = self.config[self.subcommand]
+        for logger in trainer.loggers:
+            if isinstance(logger, CSVLogger):
+                _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
+            if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
+                facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
+                complete = json.loads(self._parser(self.subcommand).dump(config, format="json"))
+                begin(logger, self.run_dir, facts, complete)
 
     def predict(self, **kwargs: Any) -> None:
         """Save the codes of the test images, of this rank's share where there are several."""
@@ -121,9 +143,13 @@ def run(args: list[str]) -> int:
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
     quiet = {"exit_on_error": False}
     try:
-        if args[:1] == ["report"]:
-            run_report(args[1:], ImageDataModule)
+        if args and args[0] in OWN_COMMANDS:
+            OWN_COMMANDS[args[0]](args[1:])
             return 0
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise ArgumentError(
+                None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})"
+            )
         ZooCLI(
             VAE,
             ImageDataModule,
@@ -158,16 +184,6 @@ def _new_folder(experiment: Path) -> Path:
             version = f"{stamp}-{number}"
         os.environ["VAEZOO_RUN"] = version
     return experiment / version
-
-
-def _settle_logger(init_args: Namespace, folder: Path, experiment: str) -> None:
-    """Fill in what the user left open: files into the run's folder, the run named after it."""
-    if init_args.get("save_dir") == ".":
-        init_args.save_dir = str(folder)
-    if init_args.get("project") == "lightning_logs":
-        init_args.project = "vaezoo"
-    if "name" in init_args and init_args.name is None:
-        init_args.name = f"{experiment}-{folder.name}"
 
 
 def _default_callbacks(config: Namespace) -> list[Callback]:

@@ -124,6 +124,24 @@ def bhattacharyya(mu1: Tensor, logvar1: Tensor, mu2: Tensor, logvar2: Tensor) ->
     return (-distance.sum(-1)).exp()
 
 
+def observed_labels(y: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Tell labels that are there from those that are not.
+
+    Args:
+        y: One-hot labels side by side, (B, Σ sizes); a label with a NaN in it is unobserved.
+        sizes: Number of classes of each label.
+
+    Returns:
+        y with zeros for unobserved labels, (B, Σ sizes), and which labels are observed, bool (B, labels).
+    """
+    if y.ndim != 2 or y.shape[1] != sum(sizes):
+        raise ValueError(f"labels of {list(sizes)} classes, one-hot, are (B, {sum(sizes)}), not {tuple(y.shape)}")
+    labels = y.split(list(sizes), dim=1)
+    observed = [~label.isnan().any(1, keepdim=True) for label in labels]
+    known = [torch.where(there, label, 0.0) for there, label in zip(observed, labels, strict=True)]
+    return torch.cat(known, dim=1), torch.cat(observed, dim=1)
+
+
 def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
     """Negative log-likelihood −log p(x|z) of each image, summed over channels and pixels, (B,).
 

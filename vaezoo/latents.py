@@ -105,6 +105,8 @@ class LatentGroup(Specified):
     """Whether the decoder reads it; what it does not read is no part of the representation either."""
     units: int
     """Number of things that can be traversed: dimensions or variables."""
+    classes: tuple[int, ...] = ()
+    """Number of classes of each variable of a discrete group, whose code is their probabilities."""
 
     def head(self, features: int) -> nn.Module:
         """Module from features (B, features) to a posterior."""
@@ -112,6 +114,10 @@ class LatentGroup(Specified):
 
     def prior(self, n: int, like: Tensor) -> Tensor:
         """N samples of the prior on the device and in the type of `like`, (n, size)."""
+        raise NotImplementedError
+
+    def centre(self, like: Tensor) -> Tensor:
+        """The middle of the prior, (1, size)."""
         raise NotImplementedError
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
@@ -138,6 +144,10 @@ class GaussianLatent(LatentGroup):
     def prior(self, n: int, like: Tensor) -> Tensor:
         """Standard normal samples, (n, dim)."""
         return torch.randn(n, self.size, device=like.device, dtype=like.dtype)
+
+    def centre(self, like: Tensor) -> Tensor:
+        """Zeros, (1, dim)."""
+        return like.new_zeros(1, self.size)
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Dimension `unit` takes each value in turn, (B, S, dim)."""
@@ -170,7 +180,7 @@ class ConcreteLatent(LatentGroup):
         shares = [[1 / k] * k for k in sizes] if priors is None else priors
         if [len(p) for p in shares] != list(sizes) or any(abs(sum(p) - 1) > 1e-3 for p in shares):
             raise ValueError(f"priors must give each of {list(sizes)} classes a share, with a sum of 1, not {priors}")
-        self.sizes = tuple(sizes)
+        self.sizes = self.classes = tuple(sizes)
         self.temperature, self.priors, self.shares, self.decoded = temperature, priors, shares, decoded
         self.size = sum(sizes)
         self.units = len(sizes)
@@ -183,6 +193,10 @@ class ConcreteLatent(LatentGroup):
         """One-hot samples of the priors, (n, Σ K_i)."""
         draws = [torch.multinomial(like.new_tensor(share), n, replacement=True) for share in self.shares]
         return torch.cat([nn.functional.one_hot(d, k).to(like) for d, k in zip(draws, self.sizes, strict=True)], 1)
+
+    def centre(self, like: Tensor) -> Tensor:
+        """The first class of each variable, as classes have no middle, (1, Σ K_i)."""
+        return torch.cat([nn.functional.one_hot(torch.tensor([0]), k).to(like) for k in self.sizes], dim=1)
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Variable `unit` takes each of its classes in turn, (B, K_unit, Σ K_i); the values are not read."""

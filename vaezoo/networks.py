@@ -1,7 +1,9 @@
 """Encoders and decoders: one class for each architecture table in the papers.
 
 A network is a specification; `encoder` and `decoder` build its two halves for an image shape (channels, height, width).
-The encoder ends in features that the latent heads read; the decoder ends in logits, before any sigmoid.
+The encoder ends in features that the latent heads read; the decoder ends in logits, before any sigmoid. Labels that
+share the latents with the image (WeLa-VAE) enter the encoder at its first dense layer and leave the decoder at its last
+hidden dense layer.
 """
 
 from collections.abc import Sequence
@@ -9,7 +11,8 @@ from itertools import pairwise
 from math import prod
 from typing import Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from vaezoo.specs import Specified
 
@@ -22,13 +25,28 @@ class Network(Specified):
     features: int
     """Width of what the encoder hands to the latent heads."""
 
-    def encoder(self, image_shape: Shape) -> nn.Module:
-        """Module from images (B, C, H, W) to features (B, features)."""
+    def encoder(self, image_shape: Shape, labels: Sequence[int] = ()) -> nn.Module:
+        """Module from images (B, C, H, W) to features (B, features).
+
+        Args:
+            image_shape: Channels, height and width.
+            labels: Number of classes of each label; where there are any, the module takes images and (B, Σ labels).
+        """
         raise NotImplementedError
 
-    def decoder(self, image_shape: Shape, latent_size: int) -> nn.Module:
-        """Module from latents (B, latent_size) to logits (B, C, H, W)."""
+    def decoder(self, image_shape: Shape, latent_size: int, labels: Sequence[int] = ()) -> nn.Module:
+        """Module from latents (B, latent_size) to logits (B, C, H, W).
+
+        Args:
+            image_shape: Channels, height and width.
+            latent_size: Width of the latents.
+            labels: Number of classes of each label; where there are any, the module returns the image's logits and a
+                tuple of the labels', (B, classes) each.
+        """
         raise NotImplementedError
+
+    def initialise(self, heads: nn.Module) -> None:
+        """Set the first weights of the latent heads; those of PyTorch's layers unless overridden."""
 
 
 class ConvNetwork(Network):
@@ -69,39 +87,38 @@ class ConvNetwork(Network):
         """Channels after each transposed convolution but the last; the encoder's backwards."""
         return self.channels_for(image_shape)[-2::-1]
 
-    def encoder(self, image_shape: Shape) -> nn.Module:
+    def encoder(self, image_shape: Shape, labels: Sequence[int] = ()) -> nn.Module:
         """Convolutions, then dense layers."""
         channels = self.channels_for(image_shape)
         sizes = self._sizes(image_shape)
         kernels = self.kernels or (4,) * len(channels)
-        layers: list[nn.Module] = []
+        stem: list[nn.Module] = []
         for i, (inputs, outputs) in enumerate(pairwise((image_shape[0], *channels))):
             kernel = kernels[i]
-            layers.append(nn.Conv2d(inputs, outputs, kernel, stride=2, padding=kernel // 4))
-            layers += self._after_convolution(outputs, self.leak if i == len(channels) - 1 else 0.0)
-        layers.append(nn.Flatten())
-        widths = (channels[-1] * prod(sizes[-1]), *self.hidden)
-        for inputs, outputs in pairwise(widths):
-            layers += [nn.Linear(inputs, outputs), _activation(self.leak)]
-        return nn.Sequential(*layers)
+            stem.append(nn.Conv2d(inputs, outputs, kernel, stride=2, padding=kernel // 4))
+            stem += self._after_convolution(outputs, self.leak if i == len(channels) - 1 else 0.0)
+        dense: list[nn.Module] = []
+        for inputs, outputs in pairwise((channels[-1] * prod(sizes[-1]) + sum(labels), *self.hidden)):
+            dense += [nn.Linear(inputs, outputs), _activation(self.leak)]
+        return _joined([*stem, nn.Flatten()], dense, labels)
 
-    def decoder(self, image_shape: Shape, latent_size: int) -> nn.Module:
+    def decoder(self, image_shape: Shape, latent_size: int, labels: Sequence[int] = ()) -> nn.Module:
         """Dense layers, then transposed convolutions up to the image's size."""
         sizes = self._sizes(image_shape)
         first = self.channels_for(image_shape)[-1]
         channels = (first, *self.decoder_channels_for(image_shape), image_shape[0])
-        layers: list[nn.Module] = []
+        trunk: list[nn.Module] = []
         widths = (latent_size, *reversed(self.hidden), first * prod(sizes[-1]))
         for inputs, outputs in pairwise(widths):
-            layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-        layers.append(nn.Unflatten(1, (first, *sizes[-1])))
+            trunk += [nn.Linear(inputs, outputs), nn.ReLU()]
+        layers: list[nn.Module] = [nn.Unflatten(1, (first, *sizes[-1]))]
         for i, (inputs, outputs) in enumerate(pairwise(channels)):
             # An odd size lost its last row or column on the way down; output padding gives it back.
             odd = (sizes[-2 - i][0] % 2, sizes[-2 - i][1] % 2)
             layers.append(nn.ConvTranspose2d(inputs, outputs, 4, stride=2, padding=1, output_padding=odd))
             if i < len(channels) - 2:
                 layers += self._after_convolution(outputs, 0.0)
-        return nn.Sequential(*layers)
+        return _forked(trunk, layers, [nn.Linear(widths[-1], classes) for classes in labels])
 
     def _after_convolution(self, channels: int, leak: float) -> list[nn.Module]:
         norm = [nn.InstanceNorm2d(channels)] if self.instance_norm else []
@@ -191,16 +208,61 @@ class DenseNetwork(Network):
         self.decoder_activation = decoder_activation
         self.features = self.encoder_widths[-1]
 
-    def encoder(self, image_shape: Shape) -> nn.Module:
-        """Flattened image through dense layers."""
-        return nn.Sequential(nn.Flatten(), *_dense((prod(image_shape), *self.encoder_widths), nn.ReLU))
+    def encoder(self, image_shape: Shape, labels: Sequence[int] = ()) -> nn.Module:
+        """Flattened image, with labels beside it, through dense layers."""
+        dense = _dense((prod(image_shape) + sum(labels), *self.encoder_widths), nn.ReLU)
+        return _joined([nn.Flatten()], dense, labels)
 
-    def decoder(self, image_shape: Shape, latent_size: int) -> nn.Module:
+    def decoder(self, image_shape: Shape, latent_size: int, labels: Sequence[int] = ()) -> nn.Module:
         """Dense layers up to one logit a pixel."""
         activation = nn.Tanh if self.decoder_activation == "tanh" else nn.ReLU
         hidden = _dense((latent_size, *self.decoder_widths), activation)
-        output = _dense((self.decoder_widths[-1], prod(image_shape)), nn.Identity)
-        return nn.Sequential(*hidden, *output, nn.Unflatten(1, image_shape))
+        width = self.decoder_widths[-1]
+        image = _dense((width, prod(image_shape)), nn.Identity)
+        heads = [nn.Sequential(*_dense((width, classes), nn.Identity)) for classes in labels]
+        return _forked(hidden, [*image, nn.Unflatten(1, image_shape)], heads)
+
+    def initialise(self, heads: nn.Module) -> None:
+        """Glorot-uniform weights for the latent heads as well."""
+        for layer in heads.modules():
+            if isinstance(layer, nn.Linear):
+                _glorot(layer)
+
+
+class _JoinedEncoder(nn.Module):
+    """Features of the image and labels side by side, then dense layers."""
+
+    def __init__(self, stem: nn.Module, dense: nn.Module) -> None:
+        super().__init__()
+        self.stem, self.dense = stem, dense
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        features: Tensor = self.dense(torch.cat([self.stem(x), y], dim=1))
+        return features
+
+
+class _ForkedDecoder(nn.Module):
+    """One trunk under the image and every label."""
+
+    def __init__(self, trunk: nn.Module, image: nn.Module, heads: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.trunk, self.image, self.heads = trunk, image, nn.ModuleList(heads)
+
+    def forward(self, z: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        hidden = self.trunk(z)
+        return self.image(hidden), tuple(head(hidden) for head in self.heads)
+
+
+def _joined(stem: Sequence[nn.Module], dense: Sequence[nn.Module], labels: Sequence[int]) -> nn.Module:
+    if not labels:
+        return nn.Sequential(*stem, *dense)
+    return _JoinedEncoder(nn.Sequential(*stem), nn.Sequential(*dense))
+
+
+def _forked(trunk: Sequence[nn.Module], image: Sequence[nn.Module], heads: Sequence[nn.Module]) -> nn.Module:
+    if not heads:
+        return nn.Sequential(*trunk, *image)
+    return _ForkedDecoder(nn.Sequential(*trunk), nn.Sequential(*image), heads)
 
 
 def _activation(leak: float) -> nn.Module:
@@ -210,8 +272,11 @@ def _activation(leak: float) -> nn.Module:
 def _dense(widths: Sequence[int], activation: type[nn.Module]) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
-        linear = nn.Linear(inputs, outputs)
-        nn.init.xavier_uniform_(linear.weight)
-        nn.init.zeros_(linear.bias)
-        layers += [linear, activation()]
+        layers += [_glorot(nn.Linear(inputs, outputs)), activation()]
     return layers
+
+
+def _glorot(linear: nn.Linear) -> nn.Linear:
+    nn.init.xavier_uniform_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear

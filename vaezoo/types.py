@@ -55,16 +55,19 @@ class Forward(NamedTuple):
         posterior: q(z|x) of each latent group, by name.
         sample: What was decoded, (B, D) for each group.
         reconstruction: Decoder output before its sigmoid, (B, C, H, W).
+        labels: Logits of each label that the model decodes beside the image, (B, classes).
     """
 
     posterior: dict[str, Latent]
     sample: dict[str, Tensor]
     reconstruction: Tensor
+    labels: tuple[Tensor, ...] = ()
 
     def at(self, rows: Tensor) -> "Forward":
         """The rows of a mask."""
         posterior = {name: q.at(rows) for name, q in self.posterior.items()}
-        return Forward(posterior, {name: z[rows] for name, z in self.sample.items()}, self.reconstruction[rows])
+        sample = {name: z[rows] for name, z in self.sample.items()}
+        return Forward(posterior, sample, self.reconstruction[rows], tuple(logits[rows] for logits in self.labels))
 
 
 class Term(NamedTuple):

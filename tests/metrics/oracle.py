@@ -29,6 +29,13 @@ def arrays() -> dict[str, NDArray[Any]]:
 
 
 @cache
+def dci_arrays() -> dict[str, NDArray[Any]]:
+    """Importances (5 seeds, D, K) of the reference's estimator and the scores that it makes of them."""
+    with np.load(DATA / "metrics_dci.npz", allow_pickle=False) as file:
+        return dict(file)
+
+
+@cache
 def expected() -> dict[str, Any]:
     return dict(json.loads((DATA / "metrics_oracle.json").read_text()))
 

@@ -17,7 +17,7 @@ from vaezoo.report import strips
 from vaezoo.report.data import RunImages
 from vaezoo.report.pictures import Picture, from_tensors
 from vaezoo.report.runs import read_run
-from vaezoo.report.strips import Limits, draw_run, walk_from_prior
+from vaezoo.report.strips import Limits, draw_run
 
 pytestmark = pytest.mark.xdist_group("report")
 LIMITS = Limits(starts=2, steps=5, images=3)
@@ -43,7 +43,7 @@ def test_strips_show_the_traversals_of_real_images_and_of_the_prior(
     drawn = draw_run(run, images, LIMITS)
     assert drawn is not None
     assert not run.notes
-    assert drawn.starts == ["validation image 1", "validation image 2", "prior mean"]
+    assert drawn.starts == ["validation image 1", "validation image 2", "middle of the prior"]
     assert sorted(unit.name for unit in drawn.units) == ["c0", "c1", "z0", "z1"]
     model, x = vaezoo.load(joint / "checkpoints" / "last.ckpt"), images(run).batch.x
     nats = {f"{name}{i}": v for name, values in model.unit_nats(x).items() for i, v in enumerate(values.tolist())}
@@ -53,24 +53,12 @@ def test_strips_show_the_traversals_of_real_images_and_of_the_prior(
     assert units["c1"].values == [f"class {k}" for k in range(4)]
     for name, latent, unit in (("z1", "z", 1), ("c1", "c", 1)):
         assert units[name].nats == pytest.approx(nats[name])
-        expected = [*model.traverse(x[:2], latent, [unit], 5)[0], walk_from_prior(model, latent, unit, 5).detach()]
+        expected = [*model.traverse(x[:2], latent, [unit], 5)[0], *model.traverse(None, latent, [unit], 5)[0]]
         for (frames,), walk in zip(pictures[name], expected, strict=True):
             torch.testing.assert_close(frames, walk)
     ((above, below),) = pictures[drawn.reconstructions.name]
     torch.testing.assert_close(above, x[:3])
     torch.testing.assert_close(below, model.reconstruct(x[:3]))
-
-
-def test_the_prior_walk_keeps_every_other_unit_at_the_centre() -> None:
-    model = vaezoo.JointVAE((1, 32, 32), continuous=2, discrete=[3])
-    decoded: dict[str, torch.Tensor] = {}
-    model.decode = lambda sample: decoded.update(sample) or torch.zeros(len(sample["z"]), 1, 32, 32)  # type: ignore
-    walk_from_prior(model, "z", 1, 3)
-    assert decoded["z"].tolist() == [[0, -2], [0, 0], [0, 2]]
-    assert decoded["c"].tolist() == [[1, 0, 0]] * 3
-    walk_from_prior(model, "c", 0, 3)
-    assert decoded["z"].tolist() == [[0, 0]] * 3
-    assert decoded["c"].tolist() == torch.eye(3).tolist()
 
 
 def test_where_nothing_is_held_out_training_images_are_drawn_and_named(joint: Path) -> None:
@@ -98,7 +86,7 @@ def test_without_data_the_prior_is_drawn(joint: Path, tmp_path: Path, data: obje
     run = read_run(folder)
     drawn = draw_run(run, RunImages(ImageDataModule), LIMITS)
     assert drawn is not None
-    assert drawn.starts == ["prior mean"]
+    assert drawn.starts == ["middle of the prior"]
     assert all(len(unit.strips) == 1 for unit in drawn.units)
     assert "no images of the data" in run.notes[0]
 

@@ -1,9 +1,11 @@
 """Trainer-side callbacks."""
 
 from vaezoo.callbacks.add_regularizer import AddRegularizer
+from vaezoo.callbacks.class_pictures import SaveClassSamples, SavePriors, SaveTransfers
+from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.last_checkpoint import LastCheckpoint
-from vaezoo.callbacks.pictures import Pictures, SaveLabelTraversals, SavePictures
+from vaezoo.callbacks.pictures import Pictures, SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
 
 __all__ = [
@@ -11,7 +13,12 @@ __all__ = [
     "EvaluateDisentanglement",
     "LastCheckpoint",
     "Pictures",
+    "SaveClassSamples",
     "SaveLabelTraversals",
     "SavePictures",
+    "SavePositionMaps",
+    "SavePriors",
+    "SaveTransfers",
+    "SaveUnitNats",
     "ThroughputBar",
 ]

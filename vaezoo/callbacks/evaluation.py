@@ -1,51 +1,109 @@
 """Disentanglement scores while training goes on."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from torchmetrics import Metric, MetricCollection
+from torch import Tensor
+from torchmetrics import Metric
 
 from vaezoo.base import VAE
+from vaezoo.evaluation.encoded import Encoded, EvaluationData, Split, categorical, discrete_sizes, settle
 from vaezoo.metrics import MIG, SAP
 from vaezoo.types import Batch
 
 
 class EvaluateDisentanglement(Callback):
-    """Scores the codes of the validation images against their labels after each validation of a fit, and in `validate`.
+    """Scores the codes of one pool of images, each encoded once for all scores, which are logged as `val/<score>`.
 
-    Every image is encoded once for all scores, which are logged as `val/<score>`.
+    It runs with the validations of a fit, or when training ends, and in `validate`. The images and their factors come
+    from the datamodule; without one they are the labelled images of the validation loader, labels taken for factors.
 
     Args:
         metrics: Scores to compute; MIG and SAP where None.
-        max_images: Images to encode at most, on each rank.
+        images: Images to encode, divided among the ranks.
+        every_n_epochs: Epochs from one scored validation to the next; None scores once, when training ends.
+        split: Images that the datamodule chooses from.
+        seed: Seed of that choice.
+        latents: Latent groups whose codes are read; all where None.
     """
 
-    def __init__(self, metrics: Sequence[Metric] | None = None, max_images: int = 10_000) -> None:
-        self.metrics = MetricCollection([MIG(), SAP()] if metrics is None else list(metrics), compute_groups=False)
-        self.max_images = max_images
-        self._seen = 0
-
-    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Forget the codes of the last validation."""
-        self.metrics.reset()
-        self._seen = 0
-
-    def on_validation_batch_end(
+    def __init__(
         self,
-        trainer: Trainer,
-        pl_module: LightningModule,
-        outputs: Any,
-        batch: Batch,
-        batch_idx: int,
-        dataloader_idx: int = 0,
+        metrics: Sequence[Metric] | None = None,
+        images: int = 10_000,
+        every_n_epochs: int | None = 1,
+        split: Split = "val",
+        seed: int = 0,
+        latents: list[str] | None = None,
     ) -> None:
-        """Encode a batch."""
-        if isinstance(pl_module, VAE) and self._seen < self.max_images and not trainer.sanity_checking:
-            self.metrics.update(pl_module.represent(batch.x), batch.y)
-            self._seen += len(batch.x)
+        if every_n_epochs is not None and every_n_epochs < 1:
+            raise ValueError(f"every_n_epochs must be at least 1, or None for the end alone, not {every_n_epochs}")
+        self.metrics: list[Metric] = [MIG(), SAP()] if metrics is None else list(metrics)
+        self.images, self.every_n_epochs, self.split, self.seed = images, every_n_epochs, split, seed
+        self.latents = latents
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Compute and log the scores."""
-        if self._seen:
-            pl_module.log_dict({f"val/{name}": float(score) for name, score in self.metrics.compute().items()})
+        """Score, and log as validation does."""
+        if trainer.sanity_checking or (trainer.state.fn == "fit" and not self._due(trainer)):
+            return
+        if scores := self._scores(trainer, pl_module):
+            pl_module.log_dict(scores, sync_dist=True)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Score once; validation is over, so loggers are called directly."""
+        if self.every_n_epochs is None and (scores := self._scores(trainer, pl_module)):
+            for logger in trainer.loggers:
+                logger.log_metrics(scores, trainer.global_step)
+            trainer.callback_metrics.update({name: torch.tensor(score) for name, score in scores.items()})
+
+    def _due(self, trainer: Trainer) -> bool:
+        return self.every_n_epochs is not None and (trainer.current_epoch + 1) % self.every_n_epochs == 0
+
+    def _scores(self, trainer: Trainer, model: LightningModule) -> dict[str, float]:
+        if not isinstance(model, VAE):
+            raise TypeError(f"EvaluateDisentanglement needs a vaezoo VAE, not a {type(model).__name__}")
+        data = getattr(trainer, "datamodule", None)
+        data = data if isinstance(data, EvaluationData) else None
+        for metric in self.metrics:
+            metric.reset()
+            settle(metric, discrete=discrete_sizes(model, self.latents), categorical=categorical(data))
+        was_training = model.training
+        model.eval()
+        with torch.no_grad():
+            for batch, factors in self._batches(trainer, data, model.device):
+                encoded = Encoded(model, batch, factors, data, self.latents)
+                for metric in self.metrics:
+                    encoded.update(metric)
+        model.train(was_training)
+        return self._computed()
+
+    def _computed(self) -> dict[str, float]:
+        scores: dict[str, float] = {}
+        for metric in self.metrics:
+            if metric.update_called:
+                scores |= {f"val/{name}": float(score) for name, score in metric.compute().items()}
+            metric.reset()  # the codes are not needed until the next time
+        return {name: score for name, score in scores.items() if not name.endswith("_seed")}
+
+    def _batches(
+        self, trainer: Trainer, data: EvaluationData | None, device: torch.device
+    ) -> Iterator[tuple[Batch, Tensor]]:
+        if data is not None:
+            yield from data.evaluation_batches(self.images, self.split, self.seed, device)
+            return
+        left = -(-self.images // trainer.world_size)
+        for loader in _loaders(trainer):
+            for batch in loader:
+                known = Batch(*(part[batch.labelled][:left] for part in batch))
+                left -= len(known.x)
+                if len(known.x):
+                    moved = Batch(known.x.to(device), known.y.to(device), known.labelled)
+                    yield moved, moved.y
+                if not left:
+                    return
+
+
+def _loaders(trainer: Trainer) -> Iterator[Iterator[Batch]]:
+    loaders = trainer.val_dataloaders
+    yield from loaders if isinstance(loaders, list) else [] if loaders is None else [loaders]

@@ -1,15 +1,17 @@
-"""Pictures of what a model has learnt, as PNG files in the run's folder and as images of its logger."""
+"""Pictures of what a model has learnt, as PNG files in the run's folder and as images of its loggers."""
 
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
-from torchvision.utils import make_grid, save_image
+from torchvision.utils import save_image
 
 from vaezoo.base import VAE
-from vaezoo.models import LaRVAE
+from vaezoo.figures import grid
 from vaezoo.types import Batch
 
 
@@ -20,18 +22,12 @@ class _ImageLogger(Protocol):
     def log_image(self, key: str, images: list[Tensor], step: int | None = None) -> None: ...
 
 
-@runtime_checkable
-class _DrawsLabels(Protocol):
-    """A datamodule that can show the image of any labels."""
-
-    def images_of(self, labels: Tensor) -> Tensor | None: ...
-
-
 class Pictures(Callback):
     """Draws after each validation and at the end of training.
 
     Pictures are drawn from the first validation images, or the first training images where nothing is held out, and go
-    to `pictures/<name>.png` in the run's folder, and to loggers that take images.
+    to `pictures/<name>.png` in the run's folder, and to loggers that take images. One that cannot be drawn is a warning
+    and never stops training.
 
     Args:
         images: Number of images to draw from.
@@ -40,9 +36,10 @@ class Pictures(Callback):
     def __init__(self, images: int = 8) -> None:
         self.images = images
         self._batch: Batch | None = None
+        self._warned = False
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> dict[str, Tensor]:
-        """Pictures (C, H, W) in [0, 1] by name; the model is in evaluation and gradients are off."""
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """Pictures (3, H, W) in [0, 1] by name; the model is in evaluation and gradients are off."""
         raise NotImplementedError
 
     def on_validation_batch_start(
@@ -71,85 +68,75 @@ class Pictures(Callback):
 
     @torch.no_grad()
     def _draw(self, trainer: Trainer, model: LightningModule) -> None:
-        folder, batch = trainer.log_dir, self._batch  # log_dir is a collective call: on every rank
-        if not trainer.is_global_zero or batch is None or not isinstance(model, VAE):
+        folder = trainer.log_dir  # a collective call: on every rank
+        if not trainer.is_global_zero or self._batch is None or not isinstance(model, VAE):
             return
-        was_training = model.training
+        was_training, noise = model.training, torch.get_rng_state()
         model.eval()
-        pictures = self.draw(trainer, model, batch)
-        model.train(was_training)
-        for name, picture in pictures.items():
-            if folder is not None:
-                path = Path(folder) / "pictures" / f"{name}.png"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                save_image(picture, path)
-            for logger in trainer.loggers:
-                if isinstance(logger, _ImageLogger):
-                    logger.log_image(f"pictures/{name}", [picture.cpu()], step=trainer.global_step)
+        try:
+            for name, picture in self.draw(trainer, model, self._batch).items():
+                _keep_picture(trainer, folder, name, picture)
+        except Exception as error:  # a picture is never worth a run
+            if not self._warned:
+                warnings.warn(f"{type(self).__name__} could not draw: {type(error).__name__}: {error}", stacklevel=2)
+            self._warned = True
+        finally:
+            model.train(was_training)
+            torch.set_rng_state(noise)  # drawing leaves the noise of training as it is
 
 
 class SavePictures(Pictures):
-    """Draws reconstructions, traversals and samples.
+    """Draws reconstructions, samples of the prior, and traversals.
 
-    `reconstructions` has images above and their reconstructions below; `traversals_<latent>` has one row a unit, those
-    with the largest KL first; `samples` come from the prior.
+    `reconstructions` has images above and their reconstructions below. `traversals_<latent>` walks from an image,
+    `traversals_<latent>_prior` from the prior's mean, one unit a row, those with the largest KL first (Dupont, 2018,
+    Fig. 3 and 8).
 
     Args:
         images: Number of images to reconstruct, and a fourth of the number of samples.
         steps: Columns of a traversal.
         span: First and last value of a traversed continuous unit.
+        max_units: Units of a latent group that are traversed at most.
     """
 
-    def __init__(self, images: int = 8, steps: int = 10, span: tuple[float, float] = (-2.0, 2.0)) -> None:
+    def __init__(
+        self, images: int = 8, steps: int = 10, span: tuple[float, float] = (-2.0, 2.0), max_units: int = 16
+    ) -> None:
         super().__init__(images)
-        self.steps, self.span = steps, span
+        self.steps, self.span, self.max_units = steps, span, max_units
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> dict[str, Tensor]:
-        """Reconstructions, samples and one picture of traversals a latent group."""
-        x = batch.x
-        pairs = torch.cat([x, model.reconstruct(x)])
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """Reconstructions, samples and the traversals of each latent group."""
+        title, (x, y, _) = caption(trainer, model), batch
         pictures = {
-            "reconstructions": make_grid(pairs, nrow=len(x), pad_value=1),
-            "samples": make_grid(model.sample(4 * self.images), nrow=self.images, pad_value=1),
+            "reconstructions": grid([x, model.reconstruct(x, y)], ["image", "reconstruction"], (), title),
+            "samples": grid(model.sample(4 * self.images).split(self.images), (), (), f"{title} · samples"),
         }
-        for name, nats in model.unit_nats(x).items():
-            ranked = nats.argsort(descending=True).tolist()
-            rows = model.traverse(x[:1], name, ranked, self.steps, self.span)
-            pictures[f"traversals_{name}"] = _rows(rows)
+        for name, nats in model.unit_nats(x, y).items():
+            order = nats.argsort(descending=True)[: self.max_units].tolist()
+            rows = [f"{name}{unit}  {nats[unit]:.2f} nats" for unit in order]
+            for suffix, start in (("", x[:1]), ("_prior", None)):
+                walks = [walk[0] for walk in model.traverse(start, name, order, self.steps, self.span, y[:1])]
+                values = torch.linspace(*self.span, self.steps).tolist()
+                columns = [f"{value:.1f}" for value in values] if len(walks[0]) == self.steps else []
+                where = "from an image" if start is not None else "from the prior's mean"
+                pictures[f"traversals_{name}{suffix}"] = grid(walks, rows, columns, f"{title} · {name} {where}")
         return pictures
 
 
-class SaveLabelTraversals(Pictures):
-    """Draws images generated from labels, one label after the other going from 0 to 1 (Nie et al., 2020, Fig. 4).
-
-    Each label has a row that starts with the reference image. Where the data can draw any labels, the true images stand
-    above in a row of their own.
-
-    Args:
-        steps: Values of each label.
-    """
-
-    def __init__(self, steps: int = 8) -> None:
-        super().__init__(images=1)
-        self.steps = steps
-
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> dict[str, Tensor]:
-        """One picture, `label_traversals`; none for a model without labels or before a labelled image was seen."""
-        if not isinstance(model, LaRVAE) or not batch.labelled.all() or bool(batch.y.isnan().any()):
-            return {}
-        labels = model.labels_walk(batch.y, self.steps).flatten(0, 2)  # (K · S, K)
-        rows = list(model.generate(labels).split(self.steps))
-        data = getattr(trainer, "datamodule", None)
-        truth = data.images_of(labels.cpu()) if isinstance(data, _DrawsLabels) else None
-        if truth is not None:
-            rows = [row for pair in zip(truth.to(batch.x).split(self.steps), rows, strict=True) for row in pair]
-        return {"label_traversals": _rows([torch.cat([batch.x[:1], row])[None] for row in rows])}
+def caption(trainer: Trainer, model: VAE) -> str:
+    """Model, dataset and step: the first words of every title."""
+    data = getattr(trainer, "datamodule", None)
+    dataset = [] if data is None else [type(data).__name__.removesuffix("DataModule")]
+    return " · ".join([type(model).__name__, *dataset, f"step {int(model.step)}"])
 
 
-def _rows(rows: list[Tensor]) -> Tensor:
-    """One strip a unit below the other; shorter strips are filled up with white."""
-    width = max(row.shape[1] for row in rows)
-    blank = torch.ones_like(rows[0][0, :1])
-    strips = [torch.cat([row[0], blank.expand(width - row.shape[1], -1, -1, -1)]) for row in rows]
-    grid: Tensor = make_grid(torch.cat(strips), nrow=width, pad_value=1)
-    return grid
+def _keep_picture(trainer: Trainer, folder: str | None, name: str, picture: Tensor) -> None:
+    """Write a picture into the run's folder and hand it to loggers that take images."""
+    if folder is not None:
+        path = Path(folder) / "pictures" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_image(picture, path)
+    for logger in trainer.loggers:
+        if isinstance(logger, _ImageLogger):
+            logger.log_image(f"pictures/{name}", [picture], step=trainer.global_step)

@@ -1,6 +1,7 @@
 """The stateful shell of a score: gather rows batch by batch and rank by rank, then call one pure function."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,48 +13,68 @@ from torchmetrics.utilities import dim_zero_cat
 from vaezoo.metrics.functional.pool import Scores
 
 
-class CodeMetric(Metric):
+class ScoreMetric(Metric):
+    """A score by a pure function.
+
+    Args:
+        score: Function of the tables that the metric gathers.
+    """
+
+    is_differentiable = False
+    higher_is_better: bool | None = True
+    full_state_update = False
+    reads: ClassVar[tuple[str, ...]] = ("codes", "factors")
+    """What an evaluation passes to `update`: names of attributes of `vaezoo.evaluation.Encoded`."""
+
+    def __init__(self, score: Callable[..., Scores]) -> None:
+        super().__init__()
+        self.score: Callable[..., Scores] = score
+
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return what `score` reads, all rows so far."""
+        raise NotImplementedError
+
+    def compute(self) -> dict[str, Tensor]:
+        """Return the scores of all rows so far, float64 scalars on the CPU."""
+        return as_tensors(self.score(*self.tables()))
+
+
+class CodeMetric(ScoreMetric):
     """A score of codes alone.
 
     Args:
         score: Function of the codes (N, D).
     """
 
-    is_differentiable = False
     higher_is_better: bool | None = False
-    full_state_update = False
+    reads = ("codes",)
     codes: list[Tensor]
 
     def __init__(self, score: Callable[..., Scores]) -> None:
-        super().__init__()
-        self.score = score
+        super().__init__(score)
         self.add_state("codes", default=[], dist_reduce_fx="cat")
 
     def update(self, codes: Tensor, factors: Tensor | None = None) -> None:
         """Add a batch of codes (B, D); factors are accepted, so that all scores are called alike, and not read."""
         self.codes.append(codes.detach())
 
-    def compute(self) -> dict[str, Tensor]:
-        """Return the scores of all rows so far, float64 scalars on the CPU."""
-        return as_tensors(self.score(as_array(self.codes)))
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return the codes so far."""
+        return (as_array(self.codes),)
 
 
-class PoolMetric(Metric):
+class PoolMetric(ScoreMetric):
     """A score of codes beside factors.
 
     Args:
         score: Function of the codes (N, D) and the factors (N, K).
     """
 
-    is_differentiable = False
-    higher_is_better: bool | None = True
-    full_state_update = False
     codes: list[Tensor]
     factors: list[Tensor]
 
     def __init__(self, score: Callable[..., Scores]) -> None:
-        super().__init__()
-        self.score = score
+        super().__init__(score)
         self.add_state("codes", default=[], dist_reduce_fx="cat")
         self.add_state("factors", default=[], dist_reduce_fx="cat")
 
@@ -64,9 +85,9 @@ class PoolMetric(Metric):
         self.codes.append(codes.detach())
         self.factors.append(factors.detach())
 
-    def compute(self) -> dict[str, Tensor]:
-        """Return the scores of all rows so far, float64 scalars on the CPU."""
-        return as_tensors(self.score(as_array(self.codes), as_array(self.factors)))
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return the codes and factors so far."""
+        return as_array(self.codes), as_array(self.factors)
 
 
 def as_array(batches: list[Tensor] | Tensor) -> NDArray[np.float64]:

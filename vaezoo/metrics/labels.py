@@ -3,18 +3,20 @@
 from functools import partial
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, mse_loss
-from torchmetrics import Metric
 
 from vaezoo.metrics import functional
-from vaezoo.metrics.base import PoolMetric, as_array, as_tensors
+from vaezoo.metrics.base import PoolMetric, ScoreMetric, as_array
 
 
 class LabelDistance(PoolMetric):
     """Mean Euclidean distance of inferred labels (B, K) from true ones (B, K): ℓ2 of LaRVAE."""
 
     higher_is_better = False
+    reads = ("inferred_labels", "labels")
 
     def __init__(self) -> None:
         super().__init__(functional.label_distance)
@@ -24,6 +26,7 @@ class PolarError(PoolMetric):
     """Squared error of blob positions (B, 2) read from the codes in polar coordinates, as WeLa-VAE measures it."""
 
     higher_is_better = False
+    reads = ("codes", "positions")
 
     def __init__(self) -> None:
         super().__init__(functional.polar_error)
@@ -33,6 +36,7 @@ class CartesianError(PoolMetric):
     """Squared error of blob positions (B, 2) read from the codes in Cartesian coordinates (WeLa-VAE)."""
 
     higher_is_better = False
+    reads = ("codes", "positions")
 
     def __init__(self) -> None:
         super().__init__(functional.cartesian_error)
@@ -41,12 +45,16 @@ class CartesianError(PoolMetric):
 class ClassAccuracy(PoolMetric):
     """Accuracy of the most probable class, from probabilities (B, C) or classes (B,) and labels (B,)."""
 
+    reads = ("class_probabilities", "classes")
+
     def __init__(self) -> None:
         super().__init__(functional.class_accuracy)
 
 
 class ClusterAccuracy(PoolMetric):
     """Accuracy under the best one-to-one map of clusters to labels, from probabilities (B, C) and labels (B,)."""
+
+    reads = ("class_probabilities", "classes")
 
     def __init__(self) -> None:
         super().__init__(functional.cluster_accuracy)
@@ -64,20 +72,19 @@ class AttributeAccuracy(PoolMetric):
         super().__init__(partial(functional.attribute_accuracy, test_fraction=test_fraction, seed=seed))
 
 
-class ReconstructionError(Metric):
+class ReconstructionError(ScoreMetric):
     """Mean error of a reconstructed value: per pixel, and per channel of it.
 
     Args:
         variant: "squared" error, or "bernoulli" cross-entropy in nats, for values in [0, 1].
     """
 
-    is_differentiable = False
     higher_is_better = False
-    full_state_update = False
+    reads = ("reconstructions", "images")
     errors: list[Tensor]
 
     def __init__(self, variant: Literal["squared", "bernoulli"] = "squared") -> None:
-        super().__init__()
+        super().__init__(partial(functional.reconstruction_error, variant=variant))
         self.variant = variant
         self.add_state("errors", default=[], dist_reduce_fx="cat")
 
@@ -88,6 +95,6 @@ class ReconstructionError(Metric):
         error = mse_loss if self.variant == "squared" else binary_cross_entropy
         self.errors.append(error(reconstruction.detach().float(), x.float(), reduction="none").flatten(1).mean(dim=1))
 
-    def compute(self) -> dict[str, Tensor]:
-        """Return the mean over all examples so far."""
-        return as_tensors({f"reconstruction_error_{self.variant}": float(as_array(self.errors).mean())})
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return the mean error of every example so far."""
+        return (as_array(self.errors)[:, None],)

@@ -66,6 +66,7 @@ class KLPerUnit(CodeMetric):
     """
 
     higher_is_better = None
+    reads = ("nats",)
 
     def __init__(self, threshold: float = 0.01) -> None:
         super().__init__(partial(functional.kl_per_unit, threshold=threshold))

@@ -9,5 +9,17 @@ from vaezoo.models.joint_vae import JointVAE
 from vaezoo.models.larvae import LaRVAE
 from vaezoo.models.parted_vae import PartedVAE
 from vaezoo.models.tc_vae import TCVAE
+from vaezoo.models.wela_vae import WeLaVAE
 
-__all__ = ["DIPVAE", "TCVAE", "VAE", "AnnealedVAE", "BetaVAE", "FactorVAE", "JointVAE", "LaRVAE", "PartedVAE"]
+__all__ = [
+    "DIPVAE",
+    "TCVAE",
+    "VAE",
+    "AnnealedVAE",
+    "BetaVAE",
+    "FactorVAE",
+    "JointVAE",
+    "LaRVAE",
+    "PartedVAE",
+    "WeLaVAE",
+]

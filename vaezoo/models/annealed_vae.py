@@ -23,6 +23,8 @@ class AnnealedVAE(VAE):
         options: `network`, `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Burgess et al., 2018"
+
     def __init__(
         self,
         image_shape: Shape,

@@ -21,6 +21,8 @@ class BetaVAE(VAE):
         options: `network`, `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Higgins et al., 2017"
+
     def __init__(
         self,
         image_shape: Shape,

@@ -26,6 +26,8 @@ class DIPVAE(VAE):
         options: `network`, `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Kumar et al., 2018"
+
     def __init__(
         self,
         image_shape: Shape,

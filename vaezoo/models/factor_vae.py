@@ -23,6 +23,8 @@ class FactorVAE(VAE):
         options: `network`, `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Kim & Mnih, 2018"
+
     def __init__(
         self,
         image_shape: Shape,

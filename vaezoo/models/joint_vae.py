@@ -37,6 +37,8 @@ class JointVAE(VAE):
         options: `network` (`JointVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Dupont, 2018"
+
     def __init__(
         self,
         image_shape: Shape,

@@ -30,6 +30,8 @@ class LaRVAE(VAE):
         options: `network` (`LaRVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Nie et al., 2020"
+
     def __init__(
         self,
         image_shape: Shape,

@@ -59,6 +59,7 @@ class PartedVAE(VAE):
         options: `network` (`PartedVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Hajimiri et al., 2021"
     epoch_losses: Tensor
 
     def __init__(
@@ -103,12 +104,12 @@ class PartedVAE(VAE):
         # Sum and number of this epoch's supervised and full losses; buffers, as a run may resume within an epoch.
         self.register_buffer("epoch_losses", torch.zeros(2, 2))
 
-    def encode(self, x: Tensor) -> dict[str, Latent]:
+    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Latent]:
         """Posteriors of all latent groups, that of u at the most likely classes and at full sharpness."""
         features, c = self._features_and_classes(x)
         return self._posterior(features, c, c.mode(), torch.full_like(self.step, SHARPNESS, dtype=features.dtype))
 
-    def infer(self, x: Tensor) -> tuple[dict[str, Latent], dict[str, Tensor]]:
+    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Latent], dict[str, Tensor]]:
         """Posteriors and a sample; in training that of u is taken at the relaxed sample of c (Fig. 2)."""
         if not self.training:
             return super().infer(x)
@@ -166,6 +167,12 @@ class PartedVAE(VAE):
         like = next(self.decoder.parameters())
         c = self.classes.prior(n, like)
         return {"z": self.latents["z"].prior(n, like), "u": self._mixture().draw(c), "c": c}
+
+    def centre(self) -> dict[str, Tensor]:
+        """The middle of the prior: the first classes, and u at the means of their components."""
+        centre = super().centre()
+        u = [component.mean[:1] for component in self._mixture().components()]
+        return centre | {"u": torch.cat(u, dim=1)}
 
     @torch.no_grad()
     def sample_class(self, n: int, k: int, variable: int = 0) -> Tensor:

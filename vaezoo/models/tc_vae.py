@@ -26,6 +26,8 @@ class TCVAE(VAE):
         options: `network`, `likelihood` and `lr`, as in `VAE`.
     """
 
+    paper = "Chen et al., 2018"
+
     def __init__(
         self,
         image_shape: Shape,

@@ -6,6 +6,7 @@ from vaezoo.regularizers.classes import AggregatePosterior, Entropy, Overlap
 from vaezoo.regularizers.covariance import CovarianceMatching
 from vaezoo.regularizers.discriminator import DiscriminatedTotalCorrelation
 from vaezoo.regularizers.kl import KL
+from vaezoo.regularizers.label_likelihood import LabelLikelihood
 from vaezoo.regularizers.labels import LabelReconstruction, LabelReplacement
 from vaezoo.regularizers.total_correlation import TotalCorrelation
 
@@ -16,6 +17,7 @@ __all__ = [
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",
     "Entropy",
+    "LabelLikelihood",
     "LabelReconstruction",
     "LabelReplacement",
     "Overlap",

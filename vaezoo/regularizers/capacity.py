@@ -27,10 +27,14 @@ class Capacity(Regularizer):
             raise ValueError(f"max_nats must be 0 or more, not {max_nats}")
         self.latent, self.gamma, self.max_nats, self.steps = latent, gamma, max_nats, steps
 
+    def capacity(self, step: Tensor) -> Tensor:
+        """C(t), before the cap of what the group can carry."""
+        return linear(step, 0.0, self.max_nats, self.steps)
+
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """γ times the distance between the mean KL of the global batch and the capacity."""
         q = out.posterior[self.latent]
         # |mean − C| is not linear in the batch: ranks on different sides of C would cancel.
         nats = gather(q.kl().sum(1)).mean()
-        capacity = linear(step, 0.0, self.max_nats, self.steps).clamp(max=q.max_nats)
+        capacity = self.capacity(step).clamp(max=q.max_nats)
         return Term(self.gamma * (nats - capacity).abs(), {"nats": nats, "capacity": capacity})

@@ -31,7 +31,7 @@ class Limits(NamedTuple):
     """What a run may take of the page.
 
     Attributes:
-        starts: Images that traversals start from, beside the prior's mean.
+        starts: Images that traversals start from, beside the middle of the prior.
         units: Traversed units.
         steps: Values of a continuous unit.
         images: Reconstructed images.
@@ -139,28 +139,16 @@ def draw(model: VAE, checkpoint: Path, images: Images | None, limits: Limits) ->
         nats = {name: q.kl().mean(0) for name, q in out.posterior.items()}
     units = _ranked(nats)
     for name, unit, entry in _chosen(units, limits.units):
-        walks = list(model.traverse(x[: limits.starts], name, [unit], limits.steps, SPAN)[0]) if images else []
-        walks.append(walk_from_prior(model, name, unit, limits.steps))
+        walks = [*model.traverse(None, name, [unit], limits.steps, SPAN)[0]]
+        if images is not None:
+            first = images.batch.x[: limits.starts], images.batch.y[: limits.starts]
+            walks = [*model.traverse(first[0], name, [unit], limits.steps, SPAN, first[1])[0], *walks]
         entry.values = _values(model, name, len(walks[0]))
         entry.strips = [from_tensors(entry.name, [frames], limits.side) for frames in walks]
     what = "samples of the prior" if images is None else "images above, reconstructions below"
     picture = from_tensors(what, rows, limits.side, gap=2)
     entries = [entry for *_, entry in units]
-    return Drawn(checkpoint.name, int(model.step), measured, [*starts, "prior mean"], entries, picture)
-
-
-def walk_from_prior(model: VAE, name: str, unit: int, steps: int) -> Tensor:
-    """Images along one unit, every other continuous one at 0 and discrete one at its first class, (S, C, H, W)."""
-    like = next(model.decoder.parameters())
-    codes = {}
-    for key, group in model.latents.items():
-        code = like.new_zeros(1, group.size)
-        for other in range(group.units):
-            code = group.walk(code, other, torch.zeros(1))[:, 0]
-        codes[key] = code
-    changed, (walked,) = model.walk(codes, name, unit, torch.linspace(*SPAN, steps))
-    sample = {key: code.expand(len(walked), -1) for key, code in codes.items()}
-    return model.decode(sample | {changed: walked}).sigmoid()
+    return Drawn(checkpoint.name, int(model.step), measured, [*starts, "middle of the prior"], entries, picture)
 
 
 def _ranked(nats: dict[str, Tensor]) -> list[tuple[str, int, Unit]]:

@@ -1,6 +1,12 @@
 """The scores as pure functions of numpy arrays: seeds in, a dictionary of named floats out."""
 
-from vaezoo.metrics.functional.accuracy import attribute_accuracy, class_accuracy, cluster_accuracy, label_distance
+from vaezoo.metrics.functional.accuracy import (
+    attribute_accuracy,
+    class_accuracy,
+    cluster_accuracy,
+    label_distance,
+    reconstruction_error,
+)
 from vaezoo.metrics.functional.beta_vae import beta_vae_score
 from vaezoo.metrics.functional.bootstrap import Interval, bootstrap
 from vaezoo.metrics.functional.dci import dci
@@ -43,6 +49,7 @@ __all__ = [
     "modularity",
     "parted_factor_score",
     "polar_error",
+    "reconstruction_error",
     "sap",
     "sap_svm",
     "udr",

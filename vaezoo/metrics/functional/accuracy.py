@@ -1,5 +1,7 @@
 """Accuracies and distances between what a model infers and the labels."""
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
@@ -18,6 +20,16 @@ def label_distance(predictions: ArrayLike, labels: ArrayLike) -> Scores:
     if guess.shape != truth.shape:
         raise ValueError(f"predictions {guess.shape} and labels {truth.shape} must have one shape")
     return {"label_distance": float(np.sqrt(((guess - truth) ** 2).sum(axis=1)).mean())}
+
+
+def reconstruction_error(errors: ArrayLike, *, variant: Literal["squared", "bernoulli"] = "squared") -> Scores:
+    """Mean error of a reconstructed value: per pixel, and per channel of it.
+
+    Args:
+        errors: Mean error of each example (N, 1).
+        variant: Which error that is.
+    """
+    return {f"reconstruction_error_{variant}": float(as_codes(errors, 1, "errors").mean())}
 
 
 def class_accuracy(classes: ArrayLike, labels: ArrayLike) -> Scores:

@@ -1,12 +1,16 @@
 """Confidence intervals of any score, by drawing the rows of its pool anew."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from vaezoo.metrics.functional.pool import Scores, as_codes
+from vaezoo.metrics.functional.pool import Array, Pool, Scores
+
+Method = Literal["percentile", "normal"]
+Table = NDArray[Any]
 
 
 class Interval(NamedTuple):
@@ -19,36 +23,59 @@ class Interval(NamedTuple):
 def bootstrap(
     metric: Callable[..., Scores],
     *tables: ArrayLike,
+    test: Pool | None = None,
     resamples: int = 200,
     level: float = 0.95,
+    method: Method = "percentile",
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """Return the percentile interval of every score of a metric (Efron, 1979), moved to the score of the pool itself.
+    """Return the interval of every score of a metric (Efron, 1979), moved to the score of the pool itself.
 
     Moved, because a drawn pool repeats rows: scores from bins are further off on it than on the pool, and near a
     perfect score the interval would miss the score it belongs to.
 
-    A metric that holds rows out would find copies of its training rows among them: fix its `test` pool with
-    `functools.partial`, and only the training rows are drawn anew.
+    A metric that holds rows out would find copies of its training rows among them: pass these rows as `test`, and
+    either part is drawn anew from its own rows. Fixed with `functools.partial` instead, they stay as they are.
 
     Args:
-        metric: A function of this package, say `mig` or `partial(dci, test=(codes, factors))`.
+        metric: A function of this package, say `mig`.
         *tables: What it reads, codes (N, D) and factors (N, K); their rows are drawn together.
+        test: Codes and factors that the metric takes as its argument `test`.
         resamples: Number of pools drawn.
         level: Probability that the interval covers.
+        method: "percentile" of the drawn scores, or "normal" from their standard deviation, for few resamples.
         seed: Seed of the draws.
     """
     if not 0 < level < 1 or resamples < 2:
         raise ValueError(f"level={level} must lie between 0 and 1, and resamples={resamples} be at least 2")
     arrays = [np.asarray(table) for table in tables]
-    rows = len(as_codes(arrays[0]))
+    held_out = [np.asarray(table) for table in test or ()]
     rng = np.random.default_rng(seed)
-    draws = [metric(*(table[pick] for table in arrays)) for pick in rng.integers(rows, size=(resamples, rows))]
-    tails = [(1 - level) / 2, (1 + level) / 2]
+    draws = [_scores(metric, _drawn(arrays, rng), _drawn(held_out, rng)) for _ in range(resamples)]
     intervals = {}
-    for name, score in metric(*arrays).items():
-        values = np.array([draw[name] for draw in draws])
-        shift = score - values.mean() if np.isfinite([score, *values]).all() else 0.0
-        low, high = np.quantile(values, tails, method="nearest") + shift  # which leaves infinity be
-        intervals[name] = Interval(float(low), float(high))
+    for name, score in _scores(metric, arrays, held_out).items():
+        values = np.array([draw[name] for draw in draws if name in draw])  # a rare factor may be missing in a draw
+        intervals[name] = _interval(score, values, level, method)
     return {name: interval for name, interval in intervals.items() if not name.endswith("_seed")}
+
+
+def _drawn(tables: list[Table], rng: np.random.Generator) -> list[Table]:
+    if not tables:
+        return []
+    rows = len(tables[0])
+    pick = rng.integers(rows, size=rows)
+    return [table[pick] for table in tables]
+
+
+def _scores(metric: Callable[..., Scores], tables: list[Table], held_out: list[Table]) -> Scores:
+    return metric(*tables, test=tuple(held_out)) if held_out else metric(*tables)
+
+
+def _interval(score: float, values: Array, level: float, method: Method) -> Interval:
+    finite = len(values) > 1 and np.isfinite([score, *values]).all()
+    if method == "normal" and finite:
+        reach = NormalDist().inv_cdf((1 + level) / 2) * values.std(ddof=1)
+        return Interval(float(score - reach), float(score + reach))
+    shift = score - values.mean() if finite else 0.0  # which leaves infinity be
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], method="nearest") + shift
+    return Interval(float(low), float(high))

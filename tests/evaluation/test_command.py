@@ -1,0 +1,188 @@
+"""`vaezoo evaluate` on checkpoints of real runs."""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import vaezoo
+from tests.datamodules.toy import ToyDataModule
+from vaezoo.cli import run
+from vaezoo.metrics import functional as F
+
+
+class SmallDataModule(ToyDataModule):
+    """The toy with an argument that the command line sees."""
+
+    def __init__(self, test_size: int = 10) -> None:
+        super().__init__(test_size=test_size)
+
+
+SMALL = "--data=tests.evaluation.test_command.SmallDataModule"
+NETWORK = '--model.network={"class_path": "DenseNetwork", "init_args": {"encoder_widths": [8], "decoder_widths": [8]}}'
+MODELS = {
+    "beta": ["--model=BetaVAE", "--model.latent_dim=3"],
+    "joint": ["--model=JointVAE", "--model.continuous=2", "--model.discrete=[4]"],
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("trained")
+    options = [SMALL, NETWORK, "--trainer.max_steps=20", "--trainer.enable_progress_bar=false"]
+    for name, model in MODELS.items():
+        assert run(["fit", *model, *options, f"--experiment={name}", f"--runs_dir={folder}"]) == 0
+    return {name: next(folder.glob(f"{name}/*/checkpoints/last.ckpt")) for name in MODELS}
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VAEZOO_DEBUG", raising=False)
+
+
+def evaluate(*args: object) -> int:
+    return run(["evaluate", *map(str, args)])
+
+
+def pool(checkpoint: Path) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes of all 120 pictures, and their factors."""
+    data, ids = ToyDataModule(), torch.arange(120)
+    return vaezoo.load(checkpoint).represent(data.images_at(data.factors_of(ids))), data.factors_of(ids)
+
+
+def test_json_says_what_was_computed(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["mig_20", "sap_dip", "explicitness", "kl"]
+    assert evaluate("--ckpt", checkpoints["beta"], "--metrics", *names, "--split=all", "--seed=3") == 0
+    found = json.loads(checkpoints["beta"].with_name("metrics.json").read_text())
+    codes, factors = (table.double().numpy() for table in pool(checkpoints["beta"]))
+    expected = {
+        "mig_20": F.mig(codes, factors),
+        "sap_dip": F.sap(codes, factors, categorical=(0,)),
+        "explicitness": F.explicitness(codes, factors, seed=3),
+    }
+    assert list(found["metrics"]) == names
+    for metric, scores in expected.items():
+        shown = {name: score["value"] for name, score in found["metrics"][metric]["scores"].items()}
+        assert shown == pytest.approx(scores, abs=1e-6)  # float32 pixels are rounded otherwise here
+    assert (found["images"], found["seed"], found["model"], found["step"]) == (120, 3, "BetaVAE", 20)
+    assert (found["data"]["source"], found["data"]["split"]) == ("render", "all")
+    assert found["data"]["class"].endswith("SmallDataModule")
+    assert found["versions"]["torch"] == torch.__version__
+    assert {"vaezoo", "numpy", "scikit-learn"} <= set(found["versions"])
+    mig, explicitness = found["metrics"]["mig_20"], found["metrics"]["explicitness"]
+    assert mig["definition"].startswith("Mutual information gap")
+    assert mig["function"] == "vaezoo.metrics.functional.mig"
+    assert mig["arguments"]["variant"] == "reference"
+    assert mig["interval"] == {"level": 0.95, "resamples": 100, "method": "percentile", "drawn": "images"}
+    assert explicitness["interval"]["method"] == "normal"
+    assert mig["scores"]["mig_20"]["low"] < mig["scores"]["mig_20"]["value"] < mig["scores"]["mig_20"]["high"]
+    shown = capsys.readouterr().out
+    assert f"mig_20                {mig['scores']['mig_20']['value']:.4g} [" in shown
+    assert "metrics.json" in shown
+    assert not Path("comparison.csv").exists()
+
+
+def test_several_checkpoints_give_one_comparison(
+    checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = ["--metrics", "mig_20", "active_units", "--resamples=0", "--split=all"]
+    assert evaluate("--ckpt", *checkpoints.values(), *quick, "--output=tables/both") == 0
+    lines = list(csv.DictReader(Path("tables/both.csv").read_text().splitlines()))
+    assert [(line["metric"], line["images"]) for line in lines] == [("mig_20", "120"), ("active_units", "120")] * 2
+    assert len({line["checkpoint"] for line in lines}) == 2
+    codes, factors = (table.double().numpy() for table in pool(checkpoints["joint"]))
+    expected = F.mig(codes, factors, discrete=(4,))["mig_20"]  # the probabilities count as one latent
+    assert float(lines[2]["value"]) == pytest.approx(expected, abs=1e-9)
+    tex = Path("tables/both.tex").read_text()
+    assert rf"mig\_20 & {float(lines[0]['value']):.4g} & {expected:.4g} \\" in tex
+    first, header, *_ = capsys.readouterr().out.splitlines()
+    assert first == "120 all images of SmallDataModule (render), seed 0"
+    assert "beta/" in header
+    assert "joint/" in header
+
+
+def test_by_default_whatever_fits_is_scored(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluate("--ckpt", checkpoints["joint"], "--split=all", "--resamples=2") == 0
+    found = json.loads(checkpoints["joint"].with_name("metrics.json").read_text())
+    assert {"mig_20", "dci_fast", "factor_vae_reference", "cluster_accuracy", "kl"} <= set(found["metrics"])
+    assert set(found["skipped"]) == {"attribute_accuracy", "label_distance", "polar_error", "cartesian_error"}
+    assert "no factors row and column, only shape, size, angle" in found["skipped"]["polar_error"]
+    assert "left out: polar_error" in capsys.readouterr().out
+    codes, factors = pool(checkpoints["joint"])
+    accuracy = F.cluster_accuracy(codes[:, 2:].numpy(), factors[:, 0].numpy())["cluster_accuracy"]
+    assert found["metrics"]["cluster_accuracy"]["scores"]["cluster_accuracy"]["value"] == pytest.approx(accuracy)
+    sums = found["metrics"]["kl"]["scores"]
+    assert sums["kl"]["value"] == pytest.approx(sum(sums[f"kl_unit_{u}"]["value"] for u in range(3)))
+
+
+def test_latents_are_chosen_by_name(checkpoints: dict[str, Path]) -> None:
+    options = ["--metrics", "mig_20", "--split=all", "--resamples=0"]
+    assert evaluate("--ckpt", checkpoints["joint"], *options, "--latents", "z") == 0
+    found = json.loads(checkpoints["joint"].with_name("metrics.json").read_text())
+    codes, factors = (table.double().numpy() for table in pool(checkpoints["joint"]))
+    score = found["metrics"]["mig_20"]["scores"]["mig_20"]["value"]
+    assert score == pytest.approx(F.mig(codes[:, :2], factors)["mig_20"])
+    assert found["latents"] == ["z"]
+
+
+def test_checkpoints_of_one_folder_do_not_overwrite_each_other(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.ckpt").write_bytes(checkpoints["beta"].read_bytes())
+    options = ["--metrics", "active_units", "--resamples=0", SMALL, "--data.test_size=30"]
+    assert evaluate("--ckpt", "one.ckpt", "two.ckpt", *options) == 0
+    assert {path.name for path in tmp_path.glob("*.json")} == {"metrics_one.json", "metrics_two.json"}
+    assert json.loads(Path("metrics_one.json").read_text())["images"] == 30
+    assert Path("comparison.csv").is_file()
+
+
+def test_infinity_is_written_as_text(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+    state: dict[str, Any] = torch.load(checkpoints["beta"], weights_only=True)
+    for name, value in state["state_dict"].items():
+        if name.startswith("heads.z"):
+            value[1] = value[0]  # two equal latents
+    torch.save(state, tmp_path / "equal.ckpt")
+    options = ["--metrics", "gaussian_total_correlation", "--split=all", SMALL]
+    assert evaluate("--ckpt", "equal.ckpt", *options) == 0
+    scores = json.loads(Path("metrics.json").read_text())["metrics"]["gaussian_total_correlation"]["scores"]
+    assert math.isinf(float(scores["gaussian_total_correlation"]["value"]))
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--ckpt", "none.ckpt"], "no checkpoint at none.ckpt"),
+        ([], "--ckpt"),
+        (
+            ["--ckpt", "BETA", "--metrics", "mig_2"],
+            "no metric is called 'mig_2'; did you mean 'mig_20'? Known: mig_20, ",
+        ),
+        (["--ckpt", "BETA", "--metrics", "polar_error"], "polar_error does not fit: the data has no factors row and"),
+        (["--ckpt", "BETA", "--metrics", "cluster_accuracy"], "BetaVAE has no discrete latent"),
+        (["--ckpt", "BETA", "--metrics", "mig_20", "--images", "15"], "mig_20 does not fit: codes holds 10 rows"),
+        (["--ckpt", "BETA", "--data", "BlobsDataModule"], "reads images of (1, 1, 2), but BlobsDataModule gives"),
+        (["--ckpt", "BETA", "--data.test_sise", "3"], "SmallDataModule has no argument 'test_sise'"),
+        (["--ckpt", "BETA", "--data.test_size", "0", "--split", "test"], "holds no test images"),
+        (["--ckpt", "BETA", "--split", "tests"], "'tests' is none of"),
+        (["--ckpt", "BETA", "--latents", "c"], "no latent group is called 'c'; the model decodes z"),
+        (["--ckpt", "moved.ckpt"], "holds no config.yaml that names the data: give --data"),
+    ],
+)
+def test_a_wrong_evaluation_is_one_line(
+    args: list[str], message: str, checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("moved.ckpt").write_bytes(checkpoints["beta"].read_bytes())
+    assert evaluate(*(checkpoints["beta"] if arg == "BETA" else arg for arg in args)) != 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("vaezoo: error:")]
+    assert message in line
+
+
+def test_help_lists_the_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(["evaluate", "--help"])
+    assert stop.value.code == 0
+    assert "factor_vae_parted" in capsys.readouterr().out

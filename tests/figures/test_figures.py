@@ -1,0 +1,68 @@
+"""Grids hold every image where it belongs; plots show what they are given."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from vaezoo.figures import curves, grid, heat_maps, matrix, stack
+from vaezoo.figures.grid import CELL, GAP
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_grid_holds_every_image_and_fills_up_with_white(channels: int) -> None:
+    rows = [torch.rand(3, channels, CELL, CELL + 4), torch.rand(2, channels, CELL, CELL + 4)]
+    picture = grid(rows)
+    for i, row in enumerate(rows):
+        for j in range(3):
+            top, left = GAP + i * (CELL + GAP), GAP + j * (CELL + 4 + GAP)
+            cell = picture[:, top : top + CELL, left : left + CELL + 4]
+            expected = row[j].expand(3, -1, -1) if j < len(row) else torch.ones(3, CELL, CELL + 4)
+            torch.testing.assert_close(cell, expected, atol=1 / 255, rtol=0)
+
+
+def test_small_images_are_enlarged_by_a_whole_factor() -> None:
+    image = torch.rand(1, 1, 20, 20)
+    picture = grid([image])
+    torch.testing.assert_close(picture[0, GAP::3, GAP::3][:20, :20], image[0, 0], atol=1 / 255, rtol=0)
+
+
+def ink(picture: Tensor) -> Tensor:
+    return (picture < 0.9).any(0)
+
+
+def test_names_stand_beside_their_rows_and_columns_and_are_not_cut_off() -> None:
+    white = [torch.ones(4, 3, CELL, CELL)] * 2
+    title = "a title much longer than four columns, which must not be cut off at the right"
+    picture = grid(white, ["one", "a long name"], ["-2.0", "-1.0", "1.0", "2.0"], title)
+    marks = ink(picture)
+    assert marks.any()
+    border = torch.cat([marks[0], marks[-1], marks[:, 0], marks[:, -1]])
+    assert not border.any()  # text that reaches the border has been cut off
+    plain = grid(white)
+    assert picture.shape[1] > plain.shape[1]
+    assert picture.shape[2] > plain.shape[2]
+
+
+def test_pictures_stack() -> None:
+    stacked = stack([torch.zeros(3, 4, 6), torch.full((3, 2, 8), 0.5)])
+    assert stacked.shape == (3, 6, 8)
+    assert stacked[:, :4, 6:].min() == 1
+
+
+def test_plots_differ_with_their_values() -> None:
+    x = torch.arange(4.0)
+
+    def all_plots(values: Tensor) -> list[Tensor]:
+        lines = {f"unit {i}": (x, values + i) for i in range(10)}
+        return [
+            curves(lines, "title", "step", "nats", {"capacity": (x, x)}),
+            matrix(values.repeat(5, 1), list("abcde"), list("wxyz"), "title", signed=True),
+            matrix(values.repeat(5, 1).abs(), list("abcde"), list("wxyz"), "title"),
+            heat_maps(values.reshape(1, 2, 2).repeat(6, 1, 1), list("abcdef"), "title"),
+        ]
+
+    for one, same, other in zip(all_plots(x), all_plots(x), all_plots(x.flip(0) ** 2), strict=True):
+        assert one.shape[0] == 3
+        assert 0 <= one.min() <= one.max() <= 1
+        assert torch.equal(one, same)
+        assert one.shape != other.shape or not torch.equal(one, other)

@@ -1,0 +1,88 @@
+"""Pictures of classes and of the latents that depend on them."""
+
+from collections.abc import Mapping
+
+import torch
+from lightning.pytorch import Trainer
+from torch import Tensor
+
+from vaezoo.base import VAE
+from vaezoo.callbacks.pictures import Pictures, caption
+from vaezoo.figures import curves, grid, stack
+from vaezoo.latents import ConcreteLatent
+from vaezoo.models import JointVAE, PartedVAE
+from vaezoo.types import Batch
+
+
+class SaveClassSamples(Pictures):
+    """Draws samples of each class, one class a row (Dupont, 2018, Fig. 4; Hajimiri et al., 2021, Fig. 4).
+
+    Args:
+        samples: Samples of each class.
+    """
+
+    def __init__(self, samples: int = 10) -> None:
+        super().__init__(images=1)
+        self.samples = samples
+
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """One picture a discrete variable; none for models without classes."""
+        classes = model.latents.get("c")
+        if not isinstance(model, (JointVAE, PartedVAE)) or not isinstance(classes, ConcreteLatent):
+            return {}
+        return {
+            f"samples_c{v}": grid(
+                [model.sample_class(self.samples, k, v) for k in range(size)],
+                [f"class {k}" for k in range(size)],
+                title=f"{caption(trainer, model)} · samples by class of c{v}",
+            )
+            for v, size in enumerate(classes.sizes)
+        }
+
+
+class SavePriors(Pictures):
+    """Draws the learnt mixture p(u|c) with images decoded along it (Hajimiri et al., 2021, Fig. 7 and 10).
+
+    Args:
+        steps: Images below each curve.
+        max_units: Dimensions of u that are drawn at most.
+    """
+
+    def __init__(self, steps: int = 12, max_units: int = 4) -> None:
+        super().__init__(images=1)
+        self.steps, self.max_units = steps, max_units
+
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """One picture a dimension of u; none for models without a mixture."""
+        if not isinstance(model, PartedVAE):
+            return {}
+        pictures = {}
+        codes = {name: q.mode() for name, q in model.encode(batch.x).items()}
+        for unit in range(min(model.latents["u"].units, self.max_units)):
+            points = torch.linspace(-4, 4, 200)
+            lines = {f"class {k}": (points, line) for k, line in enumerate(model.prior_curves(unit, points))}
+            curve = curves(lines, f"{caption(trainer, model)} · p(u{unit})", f"u{unit}", "density")
+            u = codes["u"].repeat(self.steps, 1)
+            u[:, unit] = torch.linspace(-4, 4, self.steps)
+            images = model.decode({"z": codes["z"].repeat(self.steps, 1), "u": u}).sigmoid()
+            names = [f"{value:.1f}" for value in torch.linspace(-4, 4, self.steps).tolist()]
+            pictures[f"prior_u{unit}"] = stack([curve, grid([images], [f"u{unit}"], names)])
+        return pictures
+
+
+class SaveTransfers(Pictures):
+    """Draws the class of each row's image with all else from each column's (Hajimiri et al., 2021, Fig. 5).
+
+    Args:
+        images: Rows and columns.
+    """
+
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """One picture; none for models without class-related latents."""
+        if not isinstance(model, PartedVAE):
+            return {}
+        made = model.transfer(batch.x, batch.x)
+        blank = torch.ones_like(batch.x[:1])
+        rows = [torch.cat([blank, batch.x]), *(torch.cat([x[None], row]) for x, row in zip(batch.x, made, strict=True))]
+        names = ["attributes of", *["class of"] * len(batch.x)]
+        return {"transfers": grid(rows, names, title=f"{caption(trainer, model)} · attribute transfer")}

@@ -1,0 +1,106 @@
+"""`vaezoo dashboard`: a workspace on Weights & Biases that compares runs."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from jsonargparse import ArgumentParser
+
+from vaezoo.tracking import SCORES, STEP
+
+NAME = "vaezoo: compare runs"
+# Titles, and what the names of the metrics match; a model logs those of its own terms.
+RECONSTRUCTION = {
+    "Loss, validation": "val/loss",
+    "Reconstruction, validation": "val/recon",
+    "Reconstruction, training": "train/recon",
+    "Reconstruction in nats, where the loss is scaled": "val/recon/nats",
+}
+KL = {
+    "KL in nats, validation": "val/(kl|capacity_).*/nats",
+    "KL in nats, training": "train/(kl|capacity_).*/nats",
+    "Capacity in nats": "train/capacity_.*/capacity",
+    "Total correlation and its neighbours": "val/tc/.*",
+    "Covariance": "val/covariance/.*",
+    "Labels": "val/labels/.*",
+}
+SCORE_FAMILIES = {
+    "MIG": "val/mig_",
+    "SAP": "val/sap_",
+    "DCI": "val/dci_",
+    "FactorVAE score": "val/factor_vae_",
+    "BetaVAE score": "val/beta_vae_",
+    "Modularity": "val/modularity_",
+    "Explicitness": "val/explicitness",
+    "IRS": "val/irs_",
+    "Accuracy": "val/[a-z]+_accuracy",
+}
+PICTURES = {
+    "Reconstructions": ["pictures/reconstructions"],
+    "Traversals": ["pictures/traversals_z", "pictures/traversals_c"],
+    "Label traversals": ["pictures/label_traversals"],
+    "Samples of the prior": ["pictures/samples"],
+}
+COLUMNS = (
+    *("config:family", "config:dataset", "config:data_source", "config:seed"),
+    *("summary:val/loss.min", "summary:val/recon.min", "summary:val/mig_20.max", "summary:val/sap_dip.max"),
+)
+
+
+def workspace(project: str, entity: str) -> Any:
+    """The dashboard, not yet saved: runs of an experiment form one line, with the spread of its seeds around it."""
+    from wandb_workspaces import workspaces as ws
+    from wandb_workspaces.reports.v2 import interface as wr
+
+    def lines(panels: dict[str, str]) -> list[Any]:
+        return [
+            wr.LinePlot(title=title, x=STEP, metric_regex=f"^{pattern}$", groupby_rangefunc="minmax")
+            for title, pattern in panels.items()
+        ]
+
+    def media(*titles: str) -> list[Any]:
+        return [
+            wr.MediaBrowser(title=title, media_keys=PICTURES[title], grid_x_axis="step", grid_y_axis="run")
+            for title in titles
+        ]
+
+    families = {title: f"{prefix}.*" for title, prefix in SCORE_FAMILIES.items()}
+    bars = wr.BarPlot(title="Scores", metrics=list(SCORES), groupby="Group", groupby_rangefunc="minmax")
+    return ws.Workspace(
+        entity=entity,
+        project=project,
+        name=NAME,
+        sections=[
+            ws.Section("Reconstruction", [*lines(RECONSTRUCTION), *media("Reconstructions")], is_open=True),
+            ws.Section("KL and capacity", lines(KL), is_open=True),
+            ws.Section("Disentanglement scores", [bars, *lines(families)], is_open=True),
+            ws.Section("Traversals", media("Traversals", "Label traversals", "Samples of the prior"), is_open=True),
+        ],
+        settings=ws.WorkspaceSettings(x_axis=STEP),
+        runset_settings=ws.RunsetSettings(groupby=[ws.Metric("Group")], pinned_columns=list(COLUMNS)),
+    )
+
+
+def run_dashboard(args: Sequence[str]) -> None:
+    """Create the dashboard in a project on Weights & Biases.
+
+    Args:
+        args: Command line after `vaezoo dashboard`.
+    """
+    parser = ArgumentParser(
+        prog="vaezoo dashboard", description="Create a workspace on W&B that compares runs.", exit_on_error=False
+    )
+    project = os.environ.get("WANDB_PROJECT", "vaezoo")
+    parser.add_argument("--project", type=str, default=project, help="Project of the runs.")
+    parser.add_argument("--entity", type=str | None, help="User or team; your default one where not given.")
+    options = parser.parse_args(list(args))
+    try:
+        import wandb_workspaces  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("the dashboard needs one more package: pip install 'vaezoo[dashboard]'") from error
+    import wandb
+
+    if not wandb.login(prompt=False):
+        raise RuntimeError("not logged in to Weights & Biases: run `wandb login` first")
+    entity = str(options.entity or wandb.Api().default_entity)
+    print(workspace(options.project, entity).save().url)

@@ -1,0 +1,164 @@
+"""`vaezoo evaluate`: scores of checkpoints on their own data, or on other."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import yaml
+from jsonargparse import ArgumentParser, Namespace
+from lightning.pytorch import LightningDataModule
+
+from vaezoo.checkpoints import load
+from vaezoo.evaluation.catalogue import METRICS, check
+from vaezoo.evaluation.encoded import EvaluationData
+from vaezoo.evaluation.report import latex, table, write_csv, write_json
+from vaezoo.evaluation.scores import Evaluation, evaluate
+
+
+def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
+    """Score each checkpoint, print one table, and leave `metrics.json` beside each.
+
+    Args:
+        args: Command line after `vaezoo evaluate`.
+        data_class: Base of the datamodules to choose from.
+    """
+    own, data_args = _apart(args)
+    options = _parser().parse_args(own)
+    check(options.metrics or ())
+    paths = [Path(path) for path in options.ckpt]
+    for path in paths:
+        if not path.is_file():
+            raise FileNotFoundError(f"no checkpoint at {path}")
+    sources, evaluations, pools = _Sources(data_class, data_args), {}, {}
+    for path, label in zip(paths, _labels(paths), strict=True):
+        data, settings = sources.of(path)
+        evaluations[label], pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
+    written = [_json_path(path, paths) for path in paths]
+    if len(paths) > 1 or options.output:
+        written += _write_tables(options.output or "comparison", evaluations)
+    left_out = [f"left out: {k}: {v}" for evaluation in evaluations.values() for k, v in evaluation.skipped.items()]
+    print("\n".join(dict.fromkeys(pools.values())))
+    print(table(evaluations))
+    print("\n".join(dict.fromkeys([*left_out, *(f"written: {path}" for path in written)])))
+
+
+def _evaluated(
+    path: Path, data: Any, settings: dict[str, Any], options: Namespace, target: Path
+) -> tuple[Evaluation, str]:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = load(path).to(device if options.device == "auto" else options.device)
+    if tuple(model.image_shape) != tuple(data.image_shape):
+        raise ValueError(
+            f"{path} reads images of {tuple(model.image_shape)}, but {type(data).__name__} gives "
+            f"{tuple(data.image_shape)}: name the data that it was trained on"
+        )
+    split = options.split or data.evaluation_split
+    found = evaluate(
+        model, data, options.metrics, options.images, split, options.seed, options.resamples, options.latents
+    )
+    record = {
+        "checkpoint": path.name,
+        "model": type(model).__name__,
+        "step": int(model.step),
+        "latents": list(options.latents or model.latents),
+        "data": {**settings, "source": data.source, "split": split, "factors": list(data.factor_names)},
+        "seed": options.seed,
+    }
+    write_json(target, found, record)
+    return found, f"{found.images:,} {split} images of {type(data).__name__} ({data.source}), seed {options.seed}"
+
+
+def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
+    lines, rows = Path(f"{stem}.csv"), Path(f"{stem}.tex")
+    lines.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(lines, evaluations)
+    rows.write_text(latex(evaluations))
+    return [lines, rows]
+
+
+class _Sources:
+    """Datamodules of checkpoints, each set up once."""
+
+    def __init__(self, data_class: type[LightningDataModule], args: list[str]) -> None:
+        self.args = args
+        self.parser = ArgumentParser(prog="vaezoo evaluate", exit_on_error=False)
+        self.parser.add_subclass_arguments(data_class, "data")
+        self._known: dict[str, tuple[Any, dict[str, Any]]] = {}
+
+    def of(self, checkpoint: Path) -> tuple[EvaluationData, dict[str, Any]]:
+        """The data of a run, as its configuration and the command line have it, and these settings."""
+        named = any(arg == "--data" or arg.startswith("--data=") for arg in self.args)
+        args = self.args if named else [f"--data={json.dumps(_configured(checkpoint))}", *self.args]
+        config = self.parser.parse_args(args)
+        arguments = config.data.get("init_args")
+        settings = {"class": config.data.class_path, "arguments": arguments.as_dict() if arguments else {}}
+        key = json.dumps(settings, default=str)
+        if key not in self._known:
+            data = self.parser.instantiate(config).data
+            data.prepare_data()
+            data.setup()
+            self._known[key] = data, json.loads(key)
+        return self._known[key]
+
+
+def _configured(checkpoint: Path) -> dict[str, Any]:
+    for folder in (checkpoint.parent.parent, checkpoint.parent):
+        if (folder / "config.yaml").is_file():
+            settings: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())["data"]
+            return settings
+    raise FileNotFoundError(
+        f"{checkpoint.parent.parent} holds no config.yaml that names the data: give --data, say --data BlobsDataModule"
+    )
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="vaezoo evaluate",
+        description="Scores of checkpoints with 95 % bootstrap intervals.",
+        epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
+        exit_on_error=False,
+    )
+    parser.add_argument("--ckpt", nargs="+", type=str, required=True, help="Checkpoints; several are compared.")
+    parser.add_argument(
+        "--metrics", nargs="+", type=str, help=f"Scores, of {', '.join(METRICS)}; by default, what fits."
+    )
+    parser.add_argument("--images", type=int, default=10_000, help="Images of the pool that is encoded.")
+    parser.add_argument(
+        "--split",
+        type=Literal["train", "val", "test", "all"] | None,
+        help="Where they come from; the test images by default, or the next best where none are held out.",
+    )
+    parser.add_argument("--latents", nargs="+", type=str, help="Latent groups whose codes are scored; all by default.")
+    parser.add_argument("--resamples", type=int | None, help="Pools drawn for each interval; 0 for no intervals.")
+    parser.add_argument("--seed", type=int, default=0, help="Seed of pool, scores and intervals.")
+    parser.add_argument("--device", type=str, default="auto", help="Device that encodes.")
+    parser.add_argument("--output", type=str | None, help="Path of CSV and LaTeX tables, without suffix.")
+    return parser
+
+
+def _apart(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Options of the data apart from the others, with what follows each."""
+    own: list[str] = []
+    data: list[str] = []
+    target = own
+    for arg in args:
+        if arg.startswith("--"):
+            target = data if arg.partition("=")[0].partition(".")[0] == "--data" else own
+        target.append(arg)
+    return own, data
+
+
+def _labels(paths: list[Path]) -> list[str]:
+    """Runs as `experiment/time`, or paths where that does not tell them apart."""
+    runs = ["/".join(path.resolve().parts[-4:-2]) if path.parent.name == "checkpoints" else str(path) for path in paths]
+    count = Counter(runs)
+    return [run if count[run] == 1 else str(path) for run, path in zip(runs, paths, strict=True)]
+
+
+def _json_path(path: Path, paths: list[Path]) -> Path:
+    """`metrics.json`, with the checkpoint's name where several share a folder."""
+    shared = sum(other.parent.resolve() == path.parent.resolve() for other in set(paths)) > 1
+    return path.with_name(f"metrics_{path.stem}.json" if shared else "metrics.json")

@@ -1,0 +1,172 @@
+"""One batch as scores read it: codes and factors first, the rest where a score asks for it."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from typing import Literal, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+
+from vaezoo.base import VAE
+from vaezoo.latents import LatentGroup
+from vaezoo.metrics.base import ScoreMetric
+from vaezoo.types import Batch, Forward
+
+Split = Literal["train", "val", "test", "all"]
+
+
+@runtime_checkable
+class EvaluationData(Protocol):
+    """What an evaluation asks of a datamodule."""
+
+    @property
+    def factor_names(self) -> tuple[str, ...]:
+        """Names of the factors, in the order of their columns."""
+
+    @property
+    def factor_kinds(self) -> tuple[str, ...]:
+        """Kind of each factor: "categorical" or another."""
+
+    @property
+    def source(self) -> str:
+        """Where the pictures come from, "file" or "render"."""
+
+    def evaluation_batches(
+        self, images: int, split: Split, seed: int, device: torch.device
+    ) -> Iterator[tuple[Batch, Tensor]]:
+        """Labelled images of a split on the device, chosen by the seed, with their factor indices (B, K)."""
+
+
+@runtime_checkable
+class InfersLabels(Protocol):
+    """A model with latents that stand for labels."""
+
+    def infer_labels(self, x: Tensor) -> Tensor:
+        """Labels of images, (B, K)."""
+
+
+class Encoded:
+    """What a model makes of a batch; every attribute is computed once, and only if a score reads it.
+
+    Args:
+        model: The model, in evaluation.
+        batch: Images and labels.
+        factors: Factors of the images, (B, K).
+        data: Where they come from; None for loaders without a datamodule.
+        latents: Latent groups whose codes are read; all where None.
+    """
+
+    def __init__(
+        self,
+        model: VAE,
+        batch: Batch,
+        factors: Tensor,
+        data: EvaluationData | None = None,
+        latents: Sequence[str] | None = None,
+    ) -> None:
+        self.model, self.factors, self.data, self.latents = model, factors, data, latents
+        self.batch = batch._replace(x=batch.x.to(model.dtype))  # a step's inputs are cast by the Trainer
+        self.images, self.labels = batch.x, batch.y
+
+    @cached_property
+    def codes(self) -> Tensor:
+        """Codes of the images, continuous latents first and probabilities of discrete ones last, (B, D)."""
+        codes = self.model.codes(self.batch)
+        return codes[:, code_columns(self.model, self.latents)].float()
+
+    @cached_property
+    def forward(self) -> Forward:
+        """A pass through the model, each latent at its mode."""
+        with torch.no_grad():
+            out: Forward = self.model(self.batch)
+        return out
+
+    @property
+    def nats(self) -> Tensor:
+        """KL of each latent unit, (B, units)."""
+        return torch.cat([q.kl() for q in self.forward.posterior.values()], dim=1)
+
+    @property
+    def reconstructions(self) -> Tensor:
+        """Reconstructed images in [0, 1], (B, C, H, W)."""
+        return self.forward.reconstruction.sigmoid()
+
+    @property
+    def class_probabilities(self) -> Tensor:
+        """Probabilities of the first discrete latent, decoded or not, (B, classes)."""
+        for name, group in self.model.latents.items():
+            if group.classes:
+                return self.forward.posterior[name].code()[:, : group.classes[0]]
+        raise ValueError(f"{type(self.model).__name__} has no discrete latent to read a class from")
+
+    @property
+    def classes(self) -> Tensor:
+        """The first categorical factor, (B,)."""
+        columns = categorical(self.data)
+        if not columns:
+            raise ValueError("the data has no categorical factor to compare classes with")
+        return self.factors[:, columns[0]]
+
+    @property
+    def positions(self) -> Tensor:
+        """Row and column of a blob, (B, 2)."""
+        names = self.data.factor_names if self.data is not None else ()
+        if not {"row", "column"} <= set(names):
+            raise ValueError(f"the data has no factors row and column, only {', '.join(names) or 'labels'}")
+        return self.factors[:, [names.index("row"), names.index("column")]]
+
+    @property
+    def inferred_labels(self) -> Tensor:
+        """Labels that the model infers, in the form of the data's, (B, K)."""
+        if not isinstance(self.model, InfersLabels):
+            raise ValueError(f"{type(self.model).__name__} infers no labels")
+        return self.model.infer_labels(self.batch.x)
+
+    def update(self, metric: Metric) -> None:
+        """Add the batch to a score."""
+        reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
+        metric.update(*(getattr(self, name) for name in reads))
+
+
+def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
+    """Columns of a model's codes that belong to the groups, those of discrete groups last."""
+    columns: dict[bool, list[int]] = {False: [], True: []}
+    start = 0
+    groups = _decoded(model)
+    for name, group in groups.items():
+        if latents is None or name in latents:
+            columns[bool(group.classes)] += range(start, start + group.size)
+        start += group.size
+    if unknown := sorted(set(latents or ()) - set(groups)):
+        raise ValueError(f"no latent group is called {unknown[0]!r}; the model decodes {', '.join(groups)}")
+    return columns[False] + columns[True]
+
+
+def discrete_sizes(model: VAE, latents: Sequence[str] | None = None) -> tuple[int, ...]:
+    """Class counts of the discrete latents, in the order of their columns."""
+    groups = _decoded(model)
+    return tuple(k for name, group in groups.items() if latents is None or name in latents for k in group.classes)
+
+
+def _decoded(model: VAE) -> dict[str, LatentGroup]:
+    return {name: group for name, group in model.latents.items() if group.decoded}  # the others are no part of a code
+
+
+def categorical(data: EvaluationData | None) -> tuple[int, ...]:
+    """Columns of the factors that are categories."""
+    return tuple(k for k, kind in enumerate(data.factor_kinds if data is not None else ()) if kind == "categorical")
+
+
+def settle(metric: Metric, **known: tuple[int, ...]) -> None:
+    """Tell a score what model and data determine, where its constructor left that empty.
+
+    Args:
+        metric: A shell of `vaezoo.metrics`, or any other metric, which stays as it is.
+        known: Arguments by name, say the class counts of the discrete latents.
+    """
+    if isinstance(metric, ScoreMetric):
+        arguments = inspect.signature(metric.score).parameters
+        empty = {name for name, argument in arguments.items() if argument.default == ()}
+        metric.score = partial(metric.score, **{name: value for name, value in known.items() if name in empty})

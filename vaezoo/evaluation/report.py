@@ -1,0 +1,105 @@
+"""Evaluations as tables, CSV, LaTeX and JSON."""
+
+import csv
+import json
+import math
+import platform
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from vaezoo import __version__
+from vaezoo.evaluation.scores import LEVEL, Evaluation, Result
+
+PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
+DETAIL = re.compile(r"_(seed|train|\d+)$")
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that scores depend on."""
+    return {"vaezoo": __version__, "python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+def main_scores(result: Result) -> list[str]:
+    """Scores of a metric for a table: its first, and those that are no detail of it."""
+    first, *others = result.scores
+    return [first, *(name for name in others if not DETAIL.search(name))]
+
+
+def cells(evaluation: Evaluation) -> dict[str, str]:
+    """Scores for a table, with intervals in brackets."""
+    shown = {}
+    for result in evaluation.results.values():
+        for name in main_scores(result):
+            shown[name] = f"{result.scores[name]:.4g}"
+            if name in result.intervals:
+                low, high = result.intervals[name]
+                shown[name] += f" [{low:.4g}, {high:.4g}]"
+    return shown
+
+
+def table(evaluations: Mapping[str, Evaluation]) -> str:
+    """One row a score and one column a checkpoint, for reading."""
+    lines = _rows(evaluations)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    rows = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
+
+
+def latex(evaluations: Mapping[str, Evaluation]) -> str:
+    """The same table as a LaTeX tabular."""
+    lines = [[cell.replace("_", r"\_").replace("%", r"\%") for cell in line] for line in _rows(evaluations)]
+    header, *body = [" & ".join(line) + r" \\" for line in lines]
+    begin = rf"\begin{{tabular}}{{{'l' * len(lines[0])}}}"
+    return "\n".join([begin, r"\hline", header, r"\hline", *body, r"\hline", r"\end{tabular}", ""])
+
+
+def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
+    """One line a checkpoint and score, details included."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["checkpoint", "metric", "score", "value", "low", "high", "images"])
+        for label, evaluation in evaluations.items():
+            for metric, result in evaluation.results.items():
+                for name, value in result.scores.items():
+                    interval = result.intervals.get(name, ("", ""))
+                    writer.writerow([label, metric, name, value, *interval, evaluation.images])
+
+
+def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:
+    """Everything about one evaluation; infinity, which JSON lacks, as the string "inf"."""
+    metrics = {
+        metric: {
+            "scores": {
+                name: {"value": value, **(result.intervals[name]._asdict() if name in result.intervals else {})}
+                for name, value in result.scores.items()
+            },
+            **result.definition,
+        }
+        for metric, result in evaluation.results.items()
+    }
+    content = {
+        **record,
+        "images": evaluation.images,
+        "metrics": metrics,
+        "skipped": evaluation.skipped,
+        "versions": versions(),
+    }
+    path.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
+
+
+def _rows(evaluations: Mapping[str, Evaluation]) -> list[list[str]]:
+    columns = {label: cells(evaluation) for label, evaluation in evaluations.items()}
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    header = [f"score [{LEVEL:.0%} interval]", *columns]
+    return [header, *([name, *(column.get(name, "") for column in columns.values())] for name in names)]
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

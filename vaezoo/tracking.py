@@ -1,0 +1,188 @@
+"""Runs on Weights & Biases: what they are found by, how they go on, and what happens without login or network."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jsonargparse import Namespace
+from lightning.pytorch import LightningDataModule
+from lightning.pytorch.loggers import WandbLogger
+from lightning.pytorch.utilities import rank_zero_only
+
+from vaezoo.base import VAE
+
+STEP = "trainer/global_step"
+LOSSES = ("val/loss", "val/recon")
+# Whole names: where several of W&B's globs match a name (Lightning defines "*"), which one counts is left to chance.
+SCORES = (
+    "val/mig_20",
+    "val/mig_adaptive",
+    "val/sap_dip",
+    "val/sap_reference",
+    *(f"val/dci_{v}_{part}" for v in ("fast", "reference") for part in ("disentanglement", "completeness")),
+    "val/dci_fast_informativeness",
+    "val/dci_reference_informativeness",
+    "val/factor_vae_reference",
+    "val/factor_vae_parted",
+    "val/beta_vae_standardised",
+    "val/beta_vae_reference",
+    "val/beta_vae_dip",
+    "val/modularity_reference",
+    "val/modularity_active",
+    "val/explicitness",
+    "val/irs_99",
+    "val/class_accuracy",
+    "val/cluster_accuracy",
+    "val/attribute_accuracy",
+)
+"""Scores that are better the higher they are, as `EvaluateDisentanglement` logs them."""
+
+_NOTE = "wandb.json"
+_PATIENCE = {"init_timeout": 20.0, "finish_timeout": 600.0}  # seconds that a bad network may hold up a run
+
+
+class Facts(NamedTuple):
+    """What a run is found by."""
+
+    experiment: str
+    seed: int | None
+    family: str
+    paper: str
+    dataset: str
+    data_source: str
+
+    @classmethod
+    def of(cls, experiment: str, seed: Any, model: VAE, data: LightningDataModule) -> "Facts":
+        """The facts of a model on its data."""
+        return cls(
+            experiment,
+            None if isinstance(seed, bool) else seed,
+            type(model).__name__,
+            model.paper,
+            type(data).__name__,
+            str(getattr(data, "source", "unknown")),
+        )
+
+    def tags(self) -> tuple[str, ...]:
+        """Tags of the run."""
+        seed = () if self.seed is None else (f"seed: {self.seed}",)
+        dataset = self.dataset.removesuffix("DataModule")
+        return (self.family, self.paper, dataset, f"source: {self.data_source}", *seed)
+
+
+def settle(logger: Namespace, folder: Path, experiment: str, command: str, checkpoint: str | None) -> None:
+    """Fill in what the user left open in the configuration of a `WandbLogger`.
+
+    A fit or a test that starts from a checkpoint goes on with the run that wrote it. Runs of one experiment, its seeds
+    among them, form a group.
+
+    Args:
+        logger: The logger's configuration, which is changed.
+        folder: The run's folder, for the files.
+        experiment: Name of the group.
+        command: `fit`, `validate`, `test` or `predict`.
+        checkpoint: Checkpoint to start from.
+    """
+    args = logger.init_args
+    earlier = _note(checkpoint) if checkpoint and command in ("fit", "test") else {}
+    if args.get("save_dir") == ".":
+        args.save_dir = str(folder)
+    if args.get("project") == "lightning_logs":  # the default of older versions
+        args.project = None
+    if args.get("version") is None and args.get("id") is None:
+        args.id = earlier.get("id")
+    left_open = {
+        "project": earlier.get("project") or os.environ.get("WANDB_PROJECT", "vaezoo"),
+        "entity": earlier.get("entity"),
+        "name": earlier.get("name") or f"{experiment}-{folder.name}",
+        "group": earlier.get("group") or experiment,
+        "job_type": "fit" if earlier else command,
+        "settings": _PATIENCE,
+    }
+    for key, value in left_open.items():
+        if args.get(key) is None:
+            args[key] = value
+    if command != "predict" and not args.get("offline") and args.get("mode") is None and not _can_log_in():
+        args.mode = "offline"
+
+
+def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any]) -> None:
+    """Start the run, offline where the network or W&B fails, and record where it comes from.
+
+    Args:
+        logger: Logger that has no run yet.
+        folder: The run's folder, which is there and keeps the id for a run that goes on with this one.
+        facts: Tags and configuration.
+        config: The complete configuration.
+    """
+    run = _started(logger)
+    if run.disabled:
+        return
+    run.tags = tuple(dict.fromkeys((*(run.tags or ()), *facts.tags())))
+    commits = {"git_commit": commit(Path.cwd()), "vaezoo_commit": commit(Path(__file__).parent, tracked=__file__)}
+    run.config.update({**facts._asdict(), **commits, "run_dir": str(folder), "cli": config}, allow_val_change=True)
+    for names, best in ((LOSSES, "min"), (SCORES, "max")):
+        for name in names:
+            run.define_metric(name, step_metric=STEP, summary=f"{best},last")
+    note = {key: getattr(run, key) or None for key in ("id", "entity", "project", "group", "name")}
+    (folder / _NOTE).write_text(json.dumps(note, indent=2) + "\n")
+
+
+def commit(folder: Path, tracked: str | None = None) -> str | None:
+    """Commit of the repository around a folder, "-dirty" where files were changed; None without one.
+
+    Args:
+        folder: Any folder of the repository.
+        tracked: A file that the repository must hold: an installed package may lie inside somebody else's.
+    """
+    try:
+        if tracked is not None:
+            _git(folder, "ls-files", "--error-unmatch", tracked)
+        return _git(folder, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *args: str) -> str:
+    command = ["git", "-C", str(folder), *args]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+
+
+def _note(checkpoint: str) -> dict[str, str | None]:
+    """What the run that wrote a checkpoint noted about itself; empty where it was not tracked."""
+    note = Path(checkpoint).parent.parent / _NOTE
+    return dict(json.loads(note.read_text())) if note.is_file() else {}
+
+
+@rank_zero_only
+def _can_log_in() -> bool:
+    """Whether W&B knows a key; it is never asked for, since that would block."""
+    import wandb
+
+    if wandb.setup().settings.mode in ("offline", "dryrun", "disabled"):
+        return True  # as the user wants it
+    try:
+        if wandb.login(prompt=False, verify=False):
+            return True
+        reason = "no login (`wandb login` makes one)"
+    except Exception as error:
+        reason = str(error)
+    _warn_offline(reason)
+    return False
+
+
+def _started(logger: WandbLogger) -> Any:
+    try:
+        return logger.experiment
+    except Exception as error:  # a wrong key, no network, a server in trouble: none of them is worth a training
+        _warn_offline(str(error) or type(error).__name__)
+        logger._wandb_init["mode"] = "offline"
+        return logger.experiment
+
+
+def _warn_offline(reason: str) -> None:
+    import wandb
+
+    wandb.termwarn(f"the run is logged offline; `wandb sync` uploads it later. Reason: {' '.join(reason.split())}")
