@@ -132,10 +132,11 @@ def test_settings_that_differ_are_shown_and_can_be_sorted_by(page: Page) -> None
     assert page.run(ROWS)[0] == "joint"
 
 
-def test_strangers_names_are_text_and_sections_fill_when_opened(page: Page) -> None:
+def test_strangers_names_are_text_and_sections_fill_when_opened(page: Page, beta: Path) -> None:
+    pictures = len(list(beta.glob("pictures/*.png"))) + 1  # and the reconstructions
     assert page.run("document.querySelector('#run-1 .units')") is None
     page.run("document.querySelectorAll('details').forEach(section => { section.open = true })")
-    page.wait("document.querySelectorAll('#run-1 .pictures img').length === 4")
+    page.wait(f"document.querySelectorAll('#run-1 .pictures img').length === {pictures}")
     images = (
         "[...document.images].every(image => image.src.startsWith('data:') && image.complete && image.naturalWidth)"
     )
