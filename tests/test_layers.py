@@ -17,7 +17,7 @@ LAYERS = [
     {"checkpoints", "errors", "tracking"},
     {"evaluation"},
     {"callbacks"},
-    {"dashboard"},
+    {"dashboard", "report"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -36,6 +36,7 @@ ALLOWED = {
         "figures",
         "evaluation",
     },
+    "report": {"report", "types", "latents", "base", "checkpoints"},
     "__init__": set(LEVEL) | {"metrics"},
     "__main__": {"cli"},
 }

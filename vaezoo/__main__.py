@@ -14,6 +14,7 @@ commands:
   predict     codes of the test images
   evaluate    disentanglement scores:   vaezoo evaluate --ckpt RUN/checkpoints/best.ckpt
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
+  report      runs as one HTML file:    vaezoo report runs/demo -o report.html
 
 common options:
   --config FILE            configuration; may be given more than once, later ones win

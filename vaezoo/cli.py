@@ -5,7 +5,9 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +25,17 @@ from vaezoo.dashboard import run_dashboard
 from vaezoo.errors import one_line
 from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
+from vaezoo.report.command import run_report
 from vaezoo.tracking import Facts, begin, settle
 
 set_parsing_settings(add_print_completion_argument=True)
 
 COMMANDS = ("fit", "validate", "test", "predict")
+OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "evaluate": partial(run_evaluate, data_class=ImageDataModule),
+    "report": partial(run_report, data_class=ImageDataModule),
+    "dashboard": run_dashboard,
+}
 
 
 class ZooCLI(LightningCLI):
@@ -135,15 +143,12 @@ def run(args: list[str]) -> int:
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
     quiet = {"exit_on_error": False}
     try:
-        if args[:1] == ["dashboard"]:
-            run_dashboard(args[1:])
-            return 0
-        if args[:1] == ["evaluate"]:
-            run_evaluate(args[1:], ImageDataModule)
+        if args and args[0] in OWN_COMMANDS:
+            OWN_COMMANDS[args[0]](args[1:])
             return 0
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             raise ArgumentError(
-                None, f"invalid choice: '{args[0]}' (choose from {', '.join(COMMANDS)}, evaluate, dashboard)"
+                None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})"
             )
         ZooCLI(
             VAE,

@@ -1,0 +1,64 @@
+"""The curves in a run's metrics.csv."""
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+NOT_TERMS = ("step", "epoch")
+
+
+@dataclass
+class Curve:
+    """One logged value over steps.
+
+    Attributes:
+        x: Steps.
+        y: Values; None where one was not finite.
+        last: The last logged value.
+    """
+
+    x: list[int]
+    y: list[float | None]
+    last: float
+
+
+def read_curves(file: Path, points: int) -> dict[str, Curve]:
+    """All logged values by name.
+
+    Args:
+        file: A CSV file with a column "step".
+        points: Most points of a curve; of more, neighbours are averaged.
+    """
+    logged: dict[str, list[tuple[int, float]]] = {}
+    with file.open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            step = _number(row.get("step"))
+            if step is None or not math.isfinite(step):
+                continue  # a line that was cut off
+            for name, text in row.items():
+                value = _number(text)
+                if name and name not in NOT_TERMS and value is not None:
+                    logged.setdefault(name, []).append((int(step), value))
+    return {name: thin(values, points) for name, values in sorted(logged.items())}
+
+
+def thin(values: list[tuple[int, float]], points: int) -> Curve:
+    """Average neighbours so that at most `points` are left; a mean of anything not finite is None."""
+    values = sorted(values, key=lambda pair: pair[0])
+    each = math.ceil(len(values) / points)
+    x: list[int] = []
+    y: list[float | None] = []
+    for start in range(0, len(values), each):
+        part = values[start : start + each]
+        mean = sum(value for _, value in part) / len(part)
+        x.append(part[-1][0])
+        y.append(float(f"{mean:.5g}") if math.isfinite(mean) else None)
+    return Curve(x, y, values[-1][1])
+
+
+def _number(text: object) -> float | None:
+    try:
+        return float(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

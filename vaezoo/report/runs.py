@@ -1,0 +1,136 @@
+"""What a run's folder holds, as plain data; what is missing becomes a note."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vaezoo.report.logs import Curve, read_curves
+from vaezoo.report.scores import Score, last_values, read_scores
+
+MARKS = ("config.yaml", "metrics.csv", "checkpoints")
+CHECKPOINTS = ("last.ckpt", "best.ckpt")
+
+
+@dataclass
+class Run:
+    """One training.
+
+    Attributes:
+        name: Its folder, as `experiment/time`.
+        path: The folder.
+        config: The configuration as read; empty where there is none.
+        settings: The same, flat and as text.
+        curves: Logged values by name.
+        scores: Scores by name: evaluated ones first, then the last logged ones of the validation.
+        scored: What the evaluated scores were computed on.
+        checkpoint: The last checkpoint, or the best, or any.
+        pictures: Pictures drawn in training.
+        notes: What is missing, in words.
+    """
+
+    name: str
+    path: Path
+    config: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    curves: dict[str, Curve] = field(default_factory=dict)
+    scores: dict[str, Score] = field(default_factory=dict)
+    scored: str = ""
+    checkpoint: Path | None = None
+    pictures: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def setting(self, key: str, default: str = "") -> str:
+        """One value of the configuration; of a class, its name alone."""
+        value = self.settings.get(key, default)
+        return value.rpartition(".")[2] if key.endswith("class_path") else value
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """Run folders: those named, and all below a folder that is none itself, newest first.
+
+    Raises:
+        FileNotFoundError: A path is no run and holds none.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        below = sorted(_below(path), key=lambda run: run.name, reverse=True)  # runs are named after their time
+        if not below:
+            what = "holds no run" if path.is_dir() else "is no folder"
+            raise FileNotFoundError(
+                f"{path} {what}: expected a run's folder such as runs/EXPERIMENT/TIME, with {', '.join(MARKS)}, "
+                "or a folder of such"
+            )
+        for run in below:
+            found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def read_run(path: Path, points: int = 400) -> Run:
+    """Read a folder; whatever is missing or broken becomes a note.
+
+    Args:
+        path: The run's folder.
+        points: Most points of a curve.
+    """
+    run = Run("/".join(path.resolve().parts[-2:]), path)
+    readers = {"config.yaml": _read_config, "metrics.csv": _read_metrics, "checkpoints": _read_checkpoints}
+    for what, read in readers.items():
+        try:
+            if not (path / what).exists():
+                raise FileNotFoundError("it is not there")
+            read(run, path / what, points)
+        except Exception as error:  # a report of many runs must not end at a broken one
+            run.notes.append(f"{what} could not be read: {one_line(error)}")
+    run.scores |= {name: score for name, score in last_values(run.curves).items() if name not in run.scores}
+    run.pictures = sorted((path / "pictures").glob("*.png"))
+    return run
+
+
+def one_line(error: BaseException) -> str:
+    """An error's message without line breaks, of a length to read."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def flat(value: Any, prefix: str = "") -> dict[str, str]:
+    """Nested settings as text by dotted key; lists of plain values stay one value."""
+    if isinstance(value, dict) and value:
+        items = [(str(key), item) for key, item in value.items()]
+    elif isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+        items = [(str(i), item) for i, item in enumerate(value)]
+    else:
+        return {prefix: "null" if value is None else str(value)}
+    return {k: v for key, item in items for k, v in flat(item, f"{prefix}.{key}" if prefix else key).items()}
+
+
+def _below(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        return
+    if any((path / mark).exists() for mark in MARKS):
+        yield path
+        return
+    for folder in path.iterdir():
+        if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith("."):
+            yield from _below(folder)
+
+
+def _read_config(run: Run, file: Path, points: int) -> None:
+    config = yaml.safe_load(file.read_text(encoding="utf-8"))
+    if not isinstance(config, dict):
+        raise ValueError("it holds no settings")
+    run.config, run.settings = config, flat(config)
+
+
+def _read_metrics(run: Run, file: Path, points: int) -> None:
+    run.curves = read_curves(file, points)
+
+
+def _read_checkpoints(run: Run, folder: Path, points: int) -> None:
+    files = [folder / name for name in CHECKPOINTS] + sorted(folder.glob("*.ckpt"))
+    run.checkpoint = next((file for file in files if file.is_file()), None)
+    if run.checkpoint is None:
+        run.notes.append("checkpoints holds no .ckpt file, so nothing can be drawn")
+    run.scores, run.scored = read_scores(folder, run.checkpoint)
