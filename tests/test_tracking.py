@@ -174,18 +174,31 @@ def test_scores_are_called_so() -> None:
 
 def logged_names() -> set[str]:
     """Everything that the zoo's models log."""
-    names = {*tracking.SCORES, "pictures/label_traversals", "pictures/samples", "pictures/reconstructions"}
+    pictures = [
+        "label_traversals",
+        "samples",
+        "reconstructions",
+        "transfers",
+        "position_maps",
+        "samples_c0",
+        "prior_u0",
+    ]
+    names = {*tracking.SCORES, *(f"pictures/{name}" for name in pictures)}
 
     def log(values: dict[str, Any], **_: Any) -> None:
         names.update(values)
 
     for build in MODELS.values():
         model = build()
-        model._trainer = object()  # type: ignore[assignment]
         model.log_dict = log  # type: ignore[method-assign,assignment]
-        model.training_step(a_batch())
-        model.eval().validation_step(a_batch())
-        names |= {f"pictures/traversals_{latent}" for latent in model.latents}
+        for stage, batch in (("train", a_batch()), ("val", a_batch())):
+            model._trainer = object()  # type: ignore[assignment]
+            model._log_terms(stage, batch)
+            model.eval()
+        for latent in model.latents:
+            names |= {
+                f"pictures/{name}" for name in (f"traversals_{latent}", f"traversals_{latent}_prior", f"nats_{latent}")
+            }
     return names
 
 

@@ -36,10 +36,13 @@ SCORE_FAMILIES = {
     "Accuracy": "val/[a-z]+_accuracy",
 }
 PICTURES = {
-    "Reconstructions": ["pictures/reconstructions"],
-    "Traversals": ["pictures/traversals_z", "pictures/traversals_c"],
-    "Label traversals": ["pictures/label_traversals"],
-    "Samples of the prior": ["pictures/samples"],
+    "Reconstructions": ["reconstructions"],
+    "Traversals": [f"traversals_{name}{start}" for name in ("z", "u", "c") for start in ("", "_prior")],
+    "Labels": ["label_traversals"],
+    "Classes": ["samples_c0", "prior_u0", "transfers"],
+    "Nats of each unit": ["nats_z", "nats_u", "nats_c"],
+    "Codes over positions": ["position_maps"],
+    "Samples of the prior": ["samples"],
 }
 COLUMNS = (
     *("config:family", "config:dataset", "config:data_source", "config:seed"),
@@ -59,9 +62,10 @@ def workspace(project: str, entity: str) -> Any:
         ]
 
     def media(*titles: str) -> list[Any]:
+        keys = {title: [f"pictures/{name}" for name in PICTURES[title]] for title in titles}
         return [
-            wr.MediaBrowser(title=title, media_keys=PICTURES[title], grid_x_axis="step", grid_y_axis="run")
-            for title in titles
+            wr.MediaBrowser(title=title, media_keys=names, grid_x_axis="step", grid_y_axis="run")
+            for title, names in keys.items()
         ]
 
     families = {title: f"{prefix}.*" for title, prefix in SCORE_FAMILIES.items()}
@@ -72,9 +76,13 @@ def workspace(project: str, entity: str) -> Any:
         name=NAME,
         sections=[
             ws.Section("Reconstruction", [*lines(RECONSTRUCTION), *media("Reconstructions")], is_open=True),
-            ws.Section("KL and capacity", lines(KL), is_open=True),
+            ws.Section("KL and capacity", [*lines(KL), *media("Nats of each unit")], is_open=True),
             ws.Section("Disentanglement scores", [bars, *lines(families)], is_open=True),
-            ws.Section("Traversals", media("Traversals", "Label traversals", "Samples of the prior"), is_open=True),
+            ws.Section(
+                "Traversals",
+                media("Traversals", "Labels", "Classes", "Codes over positions", "Samples of the prior"),
+                is_open=True,
+            ),
         ],
         settings=ws.WorkspaceSettings(x_axis=STEP),
         runset_settings=ws.RunsetSettings(groupby=[ws.Metric("Group")], pinned_columns=list(COLUMNS)),
