@@ -16,6 +16,7 @@ PICTURES = {
     "SaveClassSamples": "samples_c",
     "SaveUnitNats": "nats_",
     "SaveLabelTraversals": "label_traversals",
+    "SaveCodeMatrices": "importance",
     "SavePriors": "prior_u",
     "SaveTransfers": "transfers",
     "SavePositionMaps": "position_maps",

@@ -17,7 +17,7 @@ LAYERS = [
     {"checkpoints", "errors", "tracking"},
     {"evaluation"},
     {"callbacks"},
-    {"dashboard", "report"},
+    {"dashboard", "report", "traversal"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -28,6 +28,7 @@ ALLOWED = {
     "callbacks": {
         "callbacks",
         "types",
+        "functional",
         "base",
         "latents",
         "models",

@@ -14,6 +14,7 @@ commands:
   predict     codes of the test images
   evaluate    disentanglement scores:   vaezoo evaluate --ckpt RUN/checkpoints/best.ckpt
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
+  traverse    pictures of the latents:  vaezoo traverse --ckpt RUN/checkpoints/best.ckpt
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
 
 common options:

@@ -27,12 +27,14 @@ from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
 from vaezoo.tracking import Facts, begin, settle
+from vaezoo.traversal import run_traverse
 
 set_parsing_settings(add_print_completion_argument=True)
 
 COMMANDS = ("fit", "validate", "test", "predict")
 OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "evaluate": partial(run_evaluate, data_class=ImageDataModule),
+    "traverse": partial(run_traverse, data_class=ImageDataModule),
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,
 }

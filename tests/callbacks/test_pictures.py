@@ -9,7 +9,7 @@ from tests.datamodules.toy import ToyDataModule
 from tests.test_models import loader
 from tests.zoo import MODELS
 from vaezoo.base import VAE
-from vaezoo.callbacks import Pictures, SaveLabelTraversals, SavePictures, code_pictures
+from vaezoo.callbacks import Pictures, SaveLabelTraversals, SavePictures, code_pictures, matrix_pictures
 from vaezoo.models import LaRVAE
 from vaezoo.networks import DenseNetwork
 from vaezoo.types import Batch
@@ -86,3 +86,27 @@ def test_a_picture_that_fails_warns_once_and_training_goes_on(tmp_path: Path) ->
         fit.fit(model, loader(4), loader(1))
     assert model.step == 4
     assert sum("could not draw" in str(warning.message) for warning in caught) == 1
+
+
+def test_matrices_show_which_latent_tells_which_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables: dict[str, tuple[Tensor, list[str], list[str]]] = {}
+
+    def keep(table: Tensor, rows: list[str], columns: list[str], title: str, signed: bool = False) -> Tensor:
+        tables[title.splitlines()[1].split()[0]] = table, list(rows), list(columns)
+        return torch.zeros(3, 4, 4)
+
+    monkeypatch.setattr(matrix_pictures, "matrix", keep)
+    factors = torch.cartesian_prod(torch.arange(10), torch.arange(2), torch.tensor([7])).repeat(20, 1)
+    noise = torch.randn(len(factors), 1, generator=torch.Generator().manual_seed(0))
+    hot = torch.nn.functional.one_hot(factors[:, 1], 2).float()
+    codes = torch.cat([factors[:, :1].float(), noise, hot], dim=1)
+    matrix_pictures.matrices(codes, factors, ("a", "b", "still"), (2,), "title")
+    table, rows, columns = tables["mutual"]
+    assert (rows, columns) == (["z0", "z1", "c0"], ["a", "b"])  # what never varies is left out
+    torch.testing.assert_close(table[0], torch.tensor([1.0, 0.0]).double(), atol=1e-6, rtol=0)
+    torch.testing.assert_close(table[2], torch.tensor([0.0, 1.0]).double(), atol=1e-6, rtol=0)
+    assert tables["importance"][0].argmax(0).tolist() == [0, 2]
+    covariance, names, _ = tables["covariance"]
+    assert names == ["z0", "z1", "c0=0", "c0=1"]
+    assert covariance[0, 0].item() == pytest.approx(8.25, rel=1e-5)  # of 0 to 9
+    assert covariance[2, 3].item() == pytest.approx(-0.25, rel=1e-5)

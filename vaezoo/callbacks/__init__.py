@@ -5,6 +5,7 @@ from vaezoo.callbacks.class_pictures import SaveClassSamples, SavePriors, SaveTr
 from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.last_checkpoint import LastCheckpoint
+from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
 from vaezoo.callbacks.pictures import Pictures, SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
 
@@ -14,6 +15,7 @@ __all__ = [
     "LastCheckpoint",
     "Pictures",
     "SaveClassSamples",
+    "SaveCodeMatrices",
     "SaveLabelTraversals",
     "SavePictures",
     "SavePositionMaps",

@@ -117,11 +117,17 @@ class SavePictures(Pictures):
             rows = [f"{name}{unit}  {nats[unit]:.2f} nats" for unit in order]
             for suffix, start in (("", x[:1]), ("_prior", None)):
                 walks = [walk[0] for walk in model.traverse(start, name, order, self.steps, self.span, y[:1])]
-                values = torch.linspace(*self.span, self.steps).tolist()
-                columns = [f"{value:.1f}" for value in values] if len(walks[0]) == self.steps else []
+                columns = column_names(model, name, self.steps, self.span)
                 where = "from an image" if start is not None else "from the prior's mean"
                 pictures[f"traversals_{name}{suffix}"] = grid(walks, rows, columns, f"{title} · {name} {where}")
         return pictures
+
+
+def column_names(model: VAE, latent: str, steps: int, span: tuple[float, float]) -> list[str]:
+    """What stands above the columns of a traversal: values, or classes of a discrete group."""
+    if classes := model.latents[latent].classes:
+        return [f"class {k}" for k in range(max(classes))]
+    return [f"{value:.1f}" for value in torch.linspace(*span, steps).tolist()]
 
 
 def caption(trainer: Trainer, model: VAE) -> str:

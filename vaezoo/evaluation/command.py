@@ -1,21 +1,19 @@
 """`vaezoo evaluate`: scores of checkpoints on their own data, or on other."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import yaml
 from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.checkpoints import load
 from vaezoo.evaluation.catalogue import METRICS, check
-from vaezoo.evaluation.encoded import EvaluationData
 from vaezoo.evaluation.report import latex, table, write_csv, write_json
 from vaezoo.evaluation.scores import Evaluation, evaluate
+from vaezoo.evaluation.sources import Sources, apart
 
 
 def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -25,14 +23,14 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
         args: Command line after `vaezoo evaluate`.
         data_class: Base of the datamodules to choose from.
     """
-    own, data_args = _apart(args)
+    own, data_args = apart(args)
     options = _parser().parse_args(own)
     check(options.metrics or ())
     paths = [Path(path) for path in options.ckpt]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"no checkpoint at {path}")
-    sources, evaluations, pools = _Sources(data_class, data_args), {}, {}
+    sources, evaluations, pools = Sources(data_class, data_args), {}, {}
     for path, label in zip(paths, _labels(paths), strict=True):
         data, settings = sources.of(path)
         evaluations[label], pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
@@ -79,41 +77,6 @@ def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
     return [lines, rows]
 
 
-class _Sources:
-    """Datamodules of checkpoints, each set up once."""
-
-    def __init__(self, data_class: type[LightningDataModule], args: list[str]) -> None:
-        self.args = args
-        self.parser = ArgumentParser(prog="vaezoo evaluate", exit_on_error=False)
-        self.parser.add_subclass_arguments(data_class, "data")
-        self._known: dict[str, tuple[Any, dict[str, Any]]] = {}
-
-    def of(self, checkpoint: Path) -> tuple[EvaluationData, dict[str, Any]]:
-        """The data of a run, as its configuration and the command line have it, and these settings."""
-        named = any(arg == "--data" or arg.startswith("--data=") for arg in self.args)
-        args = self.args if named else [f"--data={json.dumps(_configured(checkpoint))}", *self.args]
-        config = self.parser.parse_args(args)
-        arguments = config.data.get("init_args")
-        settings = {"class": config.data.class_path, "arguments": arguments.as_dict() if arguments else {}}
-        key = json.dumps(settings, default=str)
-        if key not in self._known:
-            data = self.parser.instantiate(config).data
-            data.prepare_data()
-            data.setup()
-            self._known[key] = data, json.loads(key)
-        return self._known[key]
-
-
-def _configured(checkpoint: Path) -> dict[str, Any]:
-    for folder in (checkpoint.parent.parent, checkpoint.parent):
-        if (folder / "config.yaml").is_file():
-            settings: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())["data"]
-            return settings
-    raise FileNotFoundError(
-        f"{checkpoint.parent.parent} holds no config.yaml that names the data: give --data, say --data BlobsDataModule"
-    )
-
-
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="vaezoo evaluate",
@@ -137,18 +100,6 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--device", type=str, default="auto", help="Device that encodes.")
     parser.add_argument("--output", type=str | None, help="Path of CSV and LaTeX tables, without suffix.")
     return parser
-
-
-def _apart(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Options of the data apart from the others, with what follows each."""
-    own: list[str] = []
-    data: list[str] = []
-    target = own
-    for arg in args:
-        if arg.startswith("--"):
-            target = data if arg.partition("=")[0].partition(".")[0] == "--data" else own
-        target.append(arg)
-    return own, data
 
 
 def _labels(paths: list[Path]) -> list[str]:

@@ -33,6 +33,10 @@ class EvaluationData(Protocol):
     def source(self) -> str:
         """Where the pictures come from, "file" or "render"."""
 
+    @property
+    def evaluation_split(self) -> Split:
+        """Images to judge a trained model by."""
+
     def evaluation_batches(
         self, images: int, split: Split, seed: int, device: torch.device
     ) -> Iterator[tuple[Batch, Tensor]]:

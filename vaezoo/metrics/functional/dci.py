@@ -42,9 +42,8 @@ def dci(
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
     part = hold_out(codes, factors, test, test_fraction, seed)
-    starts = first_columns(part.codes, discrete)
     fits = fit_fast(part, seed) if variant == "fast" else fit_reference(part, seed, jobs)
-    table = np.add.reduceat(np.stack([fit.importance for fit in fits], axis=1), starts, axis=0)  # (L, K)
+    table = _table(fits, part, discrete)
     name = f"dci_{variant}"
     return {
         f"{name}_disentanglement": disentanglement(table),
@@ -53,6 +52,18 @@ def dci(
         f"{name}_informativeness_train": float(np.mean([fit.train for fit in fits])),
         f"{name}_seed": seed,
     }
+
+
+def importance_table(codes: ArrayLike, factors: ArrayLike, *, seed: int = 0, discrete: Sequence[int] = ()) -> Array:
+    """Importance of each latent for each factor by the fast variant, (L, K); the arguments are those of `dci`."""
+    part = hold_out(codes, factors, None, 1 / 3, seed)
+    return _table(fit_fast(part, seed), part, discrete)
+
+
+def _table(fits: Sequence[Fit], part: Holdout, discrete: Sequence[int]) -> Array:
+    """Importances side by side, those of a discrete latent's probabilities added up, (L, K)."""
+    columns = np.stack([fit.importance for fit in fits], axis=1)
+    return np.asarray(np.add.reduceat(columns, first_columns(part.codes, discrete), axis=0))
 
 
 def concentration(table: Array) -> Array:

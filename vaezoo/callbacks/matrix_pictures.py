@@ -1,0 +1,76 @@
+"""Tables of how codes relate to each other and to the factors."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from lightning.pytorch import Trainer
+from torch import Tensor
+
+from vaezoo.base import VAE
+from vaezoo.callbacks.pictures import Pictures, caption
+from vaezoo.evaluation.encoded import Encoded, EvaluationData, discrete_sizes
+from vaezoo.figures import matrix
+from vaezoo.functional import covariance
+from vaezoo.metrics.functional.dci import importance_table
+from vaezoo.metrics.functional.mutual_information import binned, entropy, information_table
+from vaezoo.metrics.functional.pool import as_labels
+from vaezoo.types import Batch
+
+BINS = 20
+
+
+class SaveCodeMatrices(Pictures):
+    """Draws the covariance of the codes, and what each latent tells of each factor.
+
+    `covariance` is what DIP-VAE pulls to the identity; `information` is the mutual information in shares of the
+    factor's entropy, whose two largest entries a column MIG compares; `importance` is the table behind DCI.
+
+    Args:
+        pool: Images to encode.
+    """
+
+    def __init__(self, pool: int = 2000) -> None:
+        super().__init__(images=1)
+        self.pool = pool
+
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+        """Three pictures; none without a datamodule that knows the factors of its images."""
+        data = getattr(trainer, "datamodule", None)
+        if not isinstance(data, EvaluationData):
+            return {}
+        parts = [
+            (Encoded(model, part, factors, data).codes.cpu(), factors.cpu())
+            for part, factors in data.evaluation_batches(self.pool, data.evaluation_split, 0, batch.x.device)
+        ]
+        codes, factors = (torch.cat(columns) for columns in zip(*parts, strict=True))
+        return matrices(codes, factors, data.factor_names, discrete_sizes(model), caption(trainer, model))
+
+
+def matrices(
+    codes: Tensor, factors: Tensor, names: tuple[str, ...], discrete: tuple[int, ...], title: str
+) -> dict[str, Tensor]:
+    """Covariance (D, D), mutual information and importance (L, K) as pictures.
+
+    Args:
+        codes: Codes, those of discrete latents last, (N, D).
+        factors: Factor indices, (N, K).
+        names: Names of the factors.
+        discrete: Class counts of the discrete latents.
+        title: First words of the titles.
+    """
+    varies = (factors != factors[:1]).any(0)
+    table, chosen = codes.double().numpy(), factors[:, varies].double().numpy()
+    shown = [name for name, there in zip(names, varies.tolist(), strict=True) if there]
+    continuous = codes.shape[1] - sum(discrete)
+    units = [*(f"z{d}" for d in range(continuous)), *(f"c{v}" for v in range(len(discrete)))]
+    columns = [*units[:continuous], *(f"c{v}={k}" for v, size in enumerate(discrete) for k in range(size))]
+    labels = as_labels(chosen)
+    nats = np.array([entropy(label) for label in labels.T])
+    information = torch.from_numpy(information_table(binned(table, BINS, discrete), labels) / nats)
+    importance = torch.from_numpy(importance_table(table, chosen, discrete=discrete))
+    return {
+        "covariance": matrix(covariance(codes), columns, columns, f"{title}\ncovariance of the codes", signed=True),
+        "information": matrix(information, units, shown, f"{title}\nmutual information / entropy"),
+        "importance": matrix(importance, units, shown, f"{title}\nimportance (DCI)"),
+    }
