@@ -22,11 +22,12 @@ PICTURES = {
     "SavePositionMaps": "position_maps",
 }
 FEW = ["--data.val_size=24", "--data.test_size=4"]  # enough for MIG, and quick to encode
+SOME = ["--data.val_size=24", "--data.test_size=200"]  # enough for DCI
 SMALL = {
     "ChairsDataModule": ["--data.val_size=4"],
     "Isaac3DDataModule": FEW,
-    "Shapes3DDataModule": FEW,
-    "DSpritesDataModule": FEW,
+    "Shapes3DDataModule": SOME,
+    "DSpritesDataModule": SOME,
 }
 
 
