@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, Trainer
 from torch import Tensor
 
 import vaezoo
@@ -202,3 +202,26 @@ def test_loading_a_missing_or_foreign_checkpoint_is_an_error(tmp_path: Path) -> 
     torch.save({"state_dict": {}}, tmp_path / "foreign.ckpt")
     with pytest.raises(ValueError, match="not written by a vaezoo model"):
         vaezoo.load(tmp_path / "foreign.ckpt")
+
+
+@models
+def test_accumulated_gradients_are_the_mean_over_batches(make: Make, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = make()
+    if not model.automatic_optimization:
+        pytest.skip("Lightning accumulates no gradients under manual optimization")
+    twin, batches = copy.deepcopy(model), [a_batch(8, seed) for seed in range(2)]
+    found: list[Tensor] = []
+
+    class Keep(Callback):
+        def on_before_optimizer_step(self, *_: object) -> None:
+            found.extend(p.grad.clone() for p in model.parameters() if p.grad is not None)
+
+    fit = trainer(tmp_path, 1, enable_checkpointing=False, callbacks=[Keep()], accumulate_grad_batches=2)
+    torch.manual_seed(1)
+    fit.fit(model, in_order(batches))
+    torch.manual_seed(1)
+    for batch in batches:
+        (twin.training_step(batch) / 2).backward()
+    expected = [p.grad for p in twin.parameters() if p.grad is not None]
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)

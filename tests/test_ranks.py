@@ -41,7 +41,11 @@ def first_step(name: str, rank: int, world: int) -> tuple[Tensor, list[Tensor]]:
     model = MODELS[name]()
     model.step += 3  # so that capacities are on their way
     rows = share(rank, world)
-    batch = Batch(*(field[rows] for field in a_batch(ROWS, observed=5)))
+    whole = a_batch(ROWS, observed=5)
+    if any(term.supervised for term in model._terms().values()):
+        whole.labelled[1::2] = True  # as many on each rank
+        whole.y[::2], whole.y[1::2] = torch.nan, whole.x[1::2, 0, 0, :3]
+    batch = Batch(*(field[rows] for field in whole))
     torch.manual_seed(1)
     loss = model.training_step(batch)
     loss.backward()
@@ -73,16 +77,36 @@ def alternate(rank: int, world: int, folder: Path) -> list[Tensor]:
     return [p.detach() for p in model.parameters()]
 
 
+def trained(name: str, folder: Path) -> list[Tensor]:
+    """Parameters after two steps under DDP in mixed precision, gradients accumulated where Lightning can."""
+    torch.manual_seed(0)
+    model = MODELS[name]()
+    accumulate = 2 if model.automatic_optimization else 1
+    fit = trainer(
+        folder,
+        2,
+        enable_checkpointing=False,
+        devices=WORLD,
+        strategy="ddp",
+        precision="bf16-mixed",
+        accumulate_grad_batches=accumulate,
+    )
+    fit.fit(model, in_order([a_batch(4, seed) for seed in range(2 * accumulate * WORLD)]))
+    assert model.step == 2 * accumulate
+    return [p.detach() for p in model.parameters()]
+
+
 def process(rank: int, port: int, folder: str) -> None:
     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", world_size=WORLD, rank=rank)
     share_noise(rank, WORLD)
     found = {name: first_step(name, rank, WORLD) for name in MODELS}
     os.environ |= {"LOCAL_RANK": str(rank), "NODE_RANK": "0"}  # so that a Trainer knows its place
-    torch.save((found, alternate(rank, WORLD, Path(folder))), Path(folder) / f"{rank}.pt")
+    fits = {name: trained(name, Path(folder)) for name in MODELS}
+    torch.save((found, alternate(rank, WORLD, Path(folder)), fits), Path(folder) / f"{rank}.pt")
     dist.destroy_process_group()
 
 
-Found = tuple[dict[str, tuple[Tensor, list[Tensor]]], list[Tensor]]
+Found = tuple[dict[str, tuple[Tensor, list[Tensor]]], list[Tensor], dict[str, list[Tensor]]]
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +128,7 @@ def shared_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_loss_and_gradients_equal_those_of_one_process(name: str, two_ranks: list[Found]) -> None:
     loss, gradients = first_step(name, 0, 1)
     expected = torch.cat([gradient.flatten() for gradient in gradients])
-    for rank, _ in two_ranks:
+    for rank, _, _ in two_ranks:
         torch.testing.assert_close(rank[name][0], loss, rtol=1e-5, atol=1e-5)
         found = torch.cat([gradient.flatten() for gradient in rank[name][1]])
         assert (found - expected).norm() / expected.norm() < 1e-5
@@ -115,6 +139,16 @@ def test_supervised_and_full_steps_under_ddp_equal_those_of_one_process(two_rank
     torch.manual_seed(0)
     start = torch.cat([p.detach().flatten() for p in MODELS["PartedVAE of two variables"]().parameters()])
     expected = torch.cat([p.flatten() for p in alternate(0, 1, tmp_path)]) - start
-    for _, parameters in two_ranks:
+    for _, parameters, _ in two_ranks:
         found = torch.cat([p.flatten() for p in parameters]) - start
         assert (found - expected).norm() / expected.norm() < 1e-4
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_trains_under_ddp_in_mixed_precision(name: str, two_ranks: list[Found]) -> None:
+    torch.manual_seed(0)
+    start = list(MODELS[name]().parameters())
+    first, second = (fits[name] for _, _, fits in two_ranks)
+    assert all(torch.equal(*pair) for pair in zip(first, second, strict=True))
+    assert all(p.isfinite().all() for p in first)
+    assert sum(not torch.equal(*pair) for pair in zip(first, start, strict=True)) > len(start) / 2
