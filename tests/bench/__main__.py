@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from tests.bench import data, metrics, training
+from tests.bench import data, metrics, pictures, training
 
-BENCHMARKS = {"training": training.run, "data": data.run, "metrics": metrics.run}
+BENCHMARKS = {"training": training.run, "data": data.run, "metrics": metrics.run, "pictures": pictures.run}
 
 
 def table(rows: list[dict[str, object]]) -> str:
