@@ -15,7 +15,7 @@ from datamodules.factors import Factor, FactorKind, LabelForm, choose, label, ra
 from datamodules.loader import BatchLoader, Epochs
 from datamodules.memory import InMemory
 from datamodules.sources import ImageSource
-from datamodules.splits import balanced, count_of, split
+from datamodules.splits import balanced, count_of, hide, split
 from vaezoo.types import Batch
 
 Split = Literal["train", "val", "test", "all"]
@@ -44,6 +44,7 @@ class ImageDataModule(LightningDataModule):
         labelled_batch_size: Labelled images added to each training batch; `batch_size` where None; at 0 the images of
             the stream keep their own labels.
         label_form: "rank" scales each factor to [0, 1]; "index" gives class indices; "onehot" one column a class.
+        observed: Share of the labels of a labelled training image that are known, each on its own; the others are NaN.
         split_seed: Seed of the splits and of the labelled set.
         val_size: Images held out for validation.
         test_size: Images held out for testing.
@@ -65,6 +66,7 @@ class ImageDataModule(LightningDataModule):
         labelled_factors: list[str] | None = None,
         labelled_batch_size: int | None = None,
         label_form: LabelForm = "rank",
+        observed: float = 1.0,
         split_seed: int = 0,
         val_size: int = 10_000,
         test_size: int = 10_000,
@@ -76,7 +78,9 @@ class ImageDataModule(LightningDataModule):
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if labelled_batch_size is not None and labelled_batch_size < 0:
             raise ValueError(f"labelled_batch_size must be at least 0, not {labelled_batch_size}")
-        self.data_dir = Path(data_dir)
+        if not 0 < observed <= 1:
+            raise ValueError(f"observed must be above 0 and at most 1, not {observed}")
+        self.data_dir, self.observed = Path(data_dir), observed
         self.batch_size, self.labels, self.split_seed, self.num_workers = batch_size, labels, split_seed, num_workers
         self.labelled_batch_size = batch_size if labelled_batch_size is None else labelled_batch_size
         self.label_form, self.val_size, self.test_size = label_form, val_size, test_size
@@ -153,7 +157,8 @@ class ImageDataModule(LightningDataModule):
         self._label_row = torch.zeros(len(self.pictures), dtype=torch.long)
         self._label_row[self.labelled_ids] = torch.arange(1, len(self.labelled_ids) + 1)
         self._known_labels = torch.full((len(self.labelled_ids) + 1, self.label_size), torch.nan)
-        self._known_labels[1:] = self.labels_of(self.labelled_ids)
+        known = self.labels_of(self.labelled_ids)
+        self._known_labels[1:] = hide(known, self.label_sizes or [1] * self.label_size, self.observed, self.split_seed)
         self._save_labelled_ids()
         self._training = None
 

@@ -1,5 +1,7 @@
 """Which images train, validate and test, and which of them are labelled: pure functions of a seed."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -53,3 +55,18 @@ def balanced(cells: Tensor, count: int, seed: int) -> Tensor:
     turns[by_cell] = turn  # how many of its cell come before each candidate
     chosen = shuffled[turns[shuffled].sort(stable=True).indices[:count]]
     return chosen.sort().values
+
+
+def hide(labels: Tensor, sizes: Sequence[int], observed: float, seed: int) -> Tensor:
+    """Turn labels into NaN at random, each label of each image on its own; one of every image stays.
+
+    Args:
+        labels: Labels side by side, (N, Σ sizes).
+        sizes: Columns of each label.
+        observed: Share of the labels that stay known.
+        seed: Equal seeds hide equal labels on every machine.
+    """
+    chance = torch.rand(len(labels), len(sizes), generator=torch.Generator().manual_seed(seed))
+    known = (chance < observed) | (chance == chance.min(1, keepdim=True).values)
+    columns = known.repeat_interleave(torch.tensor(sizes), dim=1)
+    return labels.masked_fill(~columns, torch.nan) if observed < 1 else labels

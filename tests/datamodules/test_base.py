@@ -188,6 +188,16 @@ def test_the_labelled_set_is_balanced_over_the_chosen_classes() -> None:
     assert len(data.labels_of(data.labelled_ids).unique(dim=0)) == 20
 
 
+def test_labels_may_be_partly_observed() -> None:
+    data = ToyDataModule(labels=40, observed=0.5)
+    data.setup()
+    batch = next(iter(data.train_dataloader()))
+    rows = batch.y[batch.labelled]
+    assert 0 < rows.isnan().float().mean() < 1
+    assert (~rows.isnan()).any(1).all()
+    assert not data.labels_of(data.val_ids).isnan().any()
+
+
 def test_fractions_are_shares_of_the_training_set() -> None:
     assert len(ready(labels=0.25).labelled_ids) == 24
 
@@ -274,6 +284,7 @@ def test_a_resumed_run_continues_with_the_next_batch(stop: int, val: int, worker
     [
         ({"batch_size": 0}, "batch_size must be at least 1, not 0"),
         ({"labelled_batch_size": -1}, "labelled_batch_size must be at least 0, not -1"),
+        ({"observed": 0.0}, "observed must be above 0 and at most 1, not 0.0"),
         ({"labelled_factors": ["hue"]}, "labelled_factors hue not known; choose from shape, size, angle"),
         ({"labels": 0}, "labels=0 must be at least 1 and at most 96"),
         ({"labels": 97}, "labels=97 must be at least 1 and at most 96"),

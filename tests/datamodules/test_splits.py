@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.splits import balanced, count_of, split
+from datamodules.splits import balanced, count_of, hide, split
 
 
 def test_counts() -> None:
@@ -80,3 +80,17 @@ def test_labels_follow_their_seed_and_favour_no_member() -> None:
     assert balanced(cells, 3, 5).equal(balanced(cells, 3, 5))
     # 100 each is expected; chi-squared with 9 degrees of freedom is below 27.9 at odds of 999 in 1000.
     assert ((picked.bincount(minlength=10) - 100) ** 2 / 100).sum() < 27.9
+
+
+def test_labels_are_hidden_one_by_one_and_never_all_of_an_image() -> None:
+    labels = torch.arange(4000.0).reshape(1000, 4)  # of one, two and one column
+    hidden = hide(labels, [1, 2, 1], 0.3, seed=0)
+    known = ~hidden.isnan()
+    assert torch.equal(hidden[known], labels[known])
+    assert torch.equal(known[:, 1], known[:, 2])  # the columns of one label go together
+    assert known.any(1).all()
+    expected = 0.3 + 0.7**3 / 3  # one of three stays where chance would hide all
+    assert known[:, [0, 1, 3]].float().mean().item() == pytest.approx(expected, abs=0.03)
+    assert torch.equal(hidden.isnan(), hide(labels, [1, 2, 1], 0.3, seed=0).isnan())
+    assert not torch.equal(hidden.isnan(), hide(labels, [1, 2, 1], 0.3, seed=1).isnan())
+    assert torch.equal(hide(labels, [1, 2, 1], 1.0, seed=0), labels)
