@@ -16,10 +16,11 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## train a β-VAE on rendered 3DShapes for a few minutes; pictures and scores at the end
-	$(BIN)/vaezoo fit --config experiments/betavae_3dshapes.yaml --experiment demo \
-		--model.beta 2 --model.lr 1e-3 --model.network JointVAENetwork --data.batch_size 32 --data.source render \
-		--trainer.max_steps 5000 --trainer.val_check_interval 2500 --trainer.callbacks+=EvaluateDisentanglement
+demo: $(READY) ## train LaRVAE on rendered 3DShapes for a few minutes; pictures, scores and a report at the end
+	$(BIN)/vaezoo fit --config experiments/larvae_3dshapes.yaml --experiment demo --model.lr 1e-3 \
+		--data.batch_size 16 --data.source render --data.val_size 2000 \
+		--trainer.max_steps 5000 --trainer.val_check_interval 2500
+	$(BIN)/vaezoo report runs/demo -o runs/demo/report.html
 
 test: lint type unit ## run lint, type checks and all tests
 
