@@ -61,7 +61,7 @@ def _evaluated(
         "checkpoint": path.name,
         "model": type(model).__name__,
         "step": int(model.step),
-        "latents": list(options.latents or model.latents),
+        "latents": options.latents or [name for name, group in model.latents.items() if group.decoded],
         "data": {**settings, "source": data.source, "split": split, "factors": list(data.factor_names)},
         "seed": options.seed,
     }
