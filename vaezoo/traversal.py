@@ -33,28 +33,26 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     folder = Path(options.output) if options.output else Path(options.ckpt).parent.parent / "traversals"
     latents = options.latents or list(model.latents)
     starts: dict[str, Batch | None] = {"prior": None}
+    title = f"{type(model).__name__} · step {int(model.step)}"
     if not options.prior:
         data, _ = Sources(data_class, data_args).of(Path(options.ckpt))
         starts = {f"image{i}": _image(data, i) for i in options.images}
+        title += f" · {type(data).__name__.removesuffix('DataModule')}"
     folder.mkdir(parents=True, exist_ok=True)
     for place, start in starts.items():
         for latent in latents:
             units = options.units or _ranked(model, latent, start)
             span = (options.span[0], options.span[1])
-            draw(model, start, latent, units, options.steps, span, folder / f"{place}_{latent}")
+            walks = walk(model, start, latent, units, options.steps, span)
+            columns = column_names(model, latent, options.steps, span)
+            write(folder / f"{place}_{latent}", walks, columns, f"{title} · {place} · {latent}")
     print(f"traversals: {folder}")
 
 
-def draw(
-    model: VAE,
-    start: Batch | None,
-    latent: str,
-    units: Sequence[int],
-    steps: int,
-    span: tuple[float, float],
-    stem: Path,
-) -> None:
-    """Write `<stem>.png`, `<stem>.gif` and `<stem>/<unit>.png`.
+def walk(
+    model: VAE, start: Batch | None, latent: str, units: Sequence[int], steps: int, span: tuple[float, float]
+) -> dict[str, Tensor]:
+    """Images of each unit by its name, (S, C, H, W).
 
     Args:
         model: The model, in evaluation.
@@ -63,28 +61,29 @@ def draw(
         units: Units of it, in the order of the rows.
         steps: Values of each continuous unit.
         span: First and last value.
-        stem: Path without suffix.
     """
-    x, y = (None, None) if start is None else (start.x, start.y)
     if outside := [unit for unit in units if not 0 <= unit < model.latents[latent].units]:
         raise ValueError(f"latent {latent!r} has units 0 to {model.latents[latent].units - 1}, not {outside[0]}")
-    walks = [walk[0] for walk in model.traverse(x, latent, units, steps, span, y)]
-    names, columns = [f"{latent}{unit}" for unit in units], column_names(model, latent, steps, span)
-    title = f"{type(model).__name__} · step {int(model.step)} · {stem.name}"
-    save_image(grid(walks, names, columns, title), stem.with_suffix(".png"))
+    x, y = (None, None) if start is None else (start.x, start.y)
+    walks = model.traverse(x, latent, units, steps, span, y)
+    return {f"{latent}{unit}": images[0] for unit, images in zip(units, walks, strict=True)}
+
+
+def write(stem: Path, walks: dict[str, Tensor], columns: Sequence[str], title: str) -> None:
+    """Write `<stem>.png`, `<stem>.gif` and `<stem>/<unit>.png`."""
+    save_image(grid(list(walks.values()), list(walks), columns, title), stem.with_suffix(".png"))
     stem.mkdir(exist_ok=True)
-    for name, walk in zip(names, walks, strict=True):
-        save_image(grid([walk], [name], columns), stem / f"{name}.png")
-    _animate(walks, names, stem.with_suffix(".gif"))
+    for name, images in walks.items():
+        save_image(grid([images], [name], columns), stem / f"{name}.png")
+    _animate(walks, stem.with_suffix(".gif"))
 
 
-def _animate(walks: Sequence[Tensor], names: Sequence[str], path: Path) -> None:
+def _animate(walks: dict[str, Tensor], path: Path) -> None:
     """All units at once, there and back."""
-    longest = max(len(walk) for walk in walks)
     frames = []
-    for t in range(longest):
-        images = [walk[min(t, len(walk) - 1)] for walk in walks]
-        frames.append(grid([torch.stack(images)], columns=names))
+    for t in range(max(len(images) for images in walks.values())):
+        now = torch.stack([images[min(t, len(images) - 1)] for images in walks.values()])
+        frames.append(grid([now], columns=list(walks)))
     pictures = [Image.fromarray(frame.mul(255).byte().permute(1, 2, 0).numpy()) for frame in frames]
     pictures += pictures[-2:0:-1]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=FRAME, loop=0)

@@ -127,7 +127,7 @@ def column_names(model: VAE, latent: str, steps: int, span: tuple[float, float])
     """What stands above the columns of a traversal: values, or classes of a discrete group."""
     if classes := model.latents[latent].classes:
         return [f"class {k}" for k in range(max(classes))]
-    return [f"{value:.1f}" for value in torch.linspace(*span, steps).tolist()]
+    return [f"{round(value, 1) + 0.0:.1f}" for value in torch.linspace(*span, steps).tolist()]  # no "-0.0"
 
 
 def caption(trainer: Trainer, model: VAE) -> str:
