@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -6,10 +7,10 @@ from lightning.pytorch import Trainer
 from torch import Tensor
 
 from tests.datamodules.toy import ToyDataModule
-from tests.test_models import loader
+from tests.test_models import loader, trainer
 from tests.zoo import MODELS
 from vaezoo.base import VAE
-from vaezoo.callbacks import Pictures, SaveLabelTraversals, SavePictures, code_pictures, matrix_pictures
+from vaezoo.callbacks import Pictures, SaveLabelTraversals, SavePictures, SaveUnitNats, code_pictures, matrix_pictures
 from vaezoo.models import LaRVAE
 from vaezoo.networks import DenseNetwork
 from vaezoo.types import Batch
@@ -110,3 +111,20 @@ def test_matrices_show_which_latent_tells_which_factor(monkeypatch: pytest.Monke
     assert names == ["z0", "z1", "c0=0", "c0=1"]
     assert covariance[0, 0].item() == pytest.approx(8.25, rel=1e-5)  # of 0 to 9
     assert covariance[2, 3].item() == pytest.approx(-0.25, rel=1e-5)
+
+
+def test_nats_are_measured_in_training_and_go_on_after_a_resume(tmp_path: Path) -> None:
+    model, nats = MODELS["JointVAE"](), SaveUnitNats(images=4, every_n_steps=2)
+    fit = trainer(tmp_path, 5, callbacks=[nats], enable_checkpointing=False)
+    fit.fit(model, loader(5))
+    steps, capacity, *units = torch.tensor(nats._history["z"]).T
+    assert steps.tolist() == [2, 4, 5]
+    torch.testing.assert_close(capacity, 5.0 * steps / 10)  # of max_nats in ten steps
+    kept = nats._batch
+    assert kept is not None
+    torch.testing.assert_close(torch.stack(units)[:, -1], model.unit_nats(kept.x)["z"])
+    cap = torch.tensor(nats._history["c"])[:, 1]
+    assert cap.max().item() == pytest.approx(math.log(6))  # of three and two classes
+    resumed = SaveUnitNats(images=4, every_n_steps=2)
+    resumed.load_state_dict(nats.state_dict())
+    assert resumed._history == nats._history

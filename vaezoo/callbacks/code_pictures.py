@@ -1,10 +1,11 @@
 """Pictures of what single units of the code stand for: nats, labels, positions."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from lightning.pytorch import Trainer
+from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor
 
 from vaezoo.base import VAE
@@ -37,27 +38,44 @@ class SaveUnitNats(Pictures):
 
     Args:
         images: Images over which the KL is averaged.
+        every_n_steps: Training batches from one measurement to the next.
     """
 
-    def __init__(self, images: int = 64) -> None:
+    def __init__(self, images: int = 64, every_n_steps: int = 500) -> None:
         super().__init__(images)
+        if every_n_steps < 1:
+            raise ValueError(f"every_n_steps must be at least 1, not {every_n_steps}")
+        self.every_n_steps = every_n_steps
         self._history: dict[str, list[list[float]]] = {}
 
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Batch, batch_idx: int
+    ) -> None:
+        """Measure, now and then."""
+        if self._batch is not None and isinstance(pl_module, VAE) and trainer.global_step % self.every_n_steps == 0:
+            self._measure(pl_module, self._batch)
+
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """One picture a latent group, from what was measured at each drawing so far."""
-        pictures = {}
+        """One picture a latent group, from all that was measured."""
+        self._measure(model, batch)
+        return {
+            f"nats_{name}": self._curves(name, torch.tensor(past).T, f"{caption(trainer, model)} · KL of {name}")
+            for name, past in self._history.items()
+        }
+
+    def _measure(self, model: VAE, batch: Batch) -> None:
         for name, nats in model.unit_nats(batch.x, batch.y).items():
             past = self._history.setdefault(name, [])
-            if not past or past[-1][0] != int(model.step):
+            if not past or past[-1][0] != float(model.step):
                 past.append([float(model.step), self._capacity(model, name), *nats.tolist()])
-            table = torch.tensor(past).T
-            lines = {f"{name}{unit}": (table[0], values) for unit, values in enumerate(table[2:])}
-            if len(lines) > 1:
-                lines[f"all of {name}"] = (table[0], table[2:].sum(0))
-            target = {} if table[1].isnan().all() else {"capacity": (table[0], table[1])}
-            title = f"{caption(trainer, model)} · KL of {name}"
-            pictures[f"nats_{name}"] = curves(lines, title, "step", "nats", target)
-        return pictures
+
+    @staticmethod
+    def _curves(name: str, table: Tensor, title: str) -> Tensor:
+        lines = {f"{name}{unit}": (table[0], values) for unit, values in enumerate(table[2:])}
+        if len(lines) > 1:
+            lines[f"all of {name}"] = (table[0], table[2:].sum(0))
+        target = {} if table[1].isnan().all() else {"capacity": (table[0], table[1])}
+        return curves(lines, title, "step", "nats", target)
 
     def state_dict(self) -> dict[str, Any]:
         """What was measured, so that a resumed run draws all of it."""
@@ -71,7 +89,8 @@ class SaveUnitNats(Pictures):
     def _capacity(model: VAE, latent: str) -> float:
         for term in model.regularizers.values():
             if isinstance(term, Capacity) and term.latent == latent:
-                return float(term.capacity(model.step))
+                classes = model.latents[latent].classes  # no group carries more than it has classes for
+                return min(float(term.capacity(model.step)), sum(map(math.log, classes)) if classes else math.inf)
         return float("nan")
 
 
