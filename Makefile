@@ -17,8 +17,8 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 demo: $(READY) ## train LaRVAE on rendered 3DShapes for a few minutes; pictures, scores and a report at the end
-	$(BIN)/vaezoo fit --config experiments/larvae_3dshapes.yaml --experiment demo --model.lr 1e-3 \
-		--data.batch_size 16 --data.source render --data.val_size 2000 \
+	$(BIN)/vaezoo fit --config experiments/larvae_3dshapes.yaml --experiment demo --model.nuisance_dim 0 \
+		--model.lr 1e-3 --data.batch_size 16 --data.source render --data.val_size 2000 \
 		--trainer.max_steps 5000 --trainer.val_check_interval 2500
 	$(BIN)/vaezoo report runs/demo -o runs/demo/report.html
 
