@@ -61,7 +61,8 @@ def matrix(table: Tensor, rows: Sequence[str], columns: Sequence[str], title: st
     axes.set_title(title, fontsize="medium")
     for (i, j), value in np.ndenumerate(values if values.size <= 400 else values[:0]):
         dark = abs(value) > 0.6 * top if signed else value < 0.5 * top
-        axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color="white" if dark else "black")
+        shown = f"{round(value, 2) + 0.0:.2f}"  # no "-0.00"
+        axes.text(j, i, shown, ha="center", va="center", fontsize=7, color="white" if dark else "black")
     figure.colorbar(image, ax=axes)
     return _rendered(figure)
 
