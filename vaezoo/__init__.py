@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vaezoo.base import VAE
-    from vaezoo.callbacks import AddRegularizer, EvaluateDisentanglement, SaveLabelTraversals, SavePictures
+    from vaezoo.callbacks import (
+        AddRegularizer,
+        EvaluateDisentanglement,
+        SaveClassSamples,
+        SaveCodeMatrices,
+        SaveLabelTraversals,
+        SavePictures,
+        SavePositionMaps,
+        SavePriors,
+        SaveTransfers,
+        SaveUnitNats,
+    )
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
     from vaezoo.mixture import MixtureLatent
@@ -59,6 +70,12 @@ _HOME = {
     "PartedVAE": "models",
     "Regularizer": "regularizers",
     "SaveLabelTraversals": "callbacks",
+    "SaveClassSamples": "callbacks",
+    "SaveCodeMatrices": "callbacks",
+    "SavePositionMaps": "callbacks",
+    "SavePriors": "callbacks",
+    "SaveTransfers": "callbacks",
+    "SaveUnitNats": "callbacks",
     "SavePictures": "callbacks",
     "TCVAE": "models",
     "Term": "types",
@@ -96,8 +113,14 @@ __all__ = [
     "Overlap",
     "PartedVAE",
     "Regularizer",
+    "SaveClassSamples",
+    "SaveCodeMatrices",
     "SaveLabelTraversals",
     "SavePictures",
+    "SavePositionMaps",
+    "SavePriors",
+    "SaveTransfers",
+    "SaveUnitNats",
     "Term",
     "TotalCorrelation",
     "WeLaVAE",
