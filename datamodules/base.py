@@ -302,6 +302,5 @@ class GridDataModule(ImageDataModule):
         columns = [self.factor_names.index(name) for name in self.position_factors]
         places = [torch.linspace(0, self.factor_sizes[column] - 1, points).round().long() for column in columns]
         factors[:, columns] = torch.cartesian_prod(*places)
-        ids = ravel(factors, self.factor_sizes)
-        x = self.pictures.images(ids).float() / 255
-        return Batch(x, self.labels_of(ids), torch.ones(len(ids), dtype=torch.bool))
+        labels = self.labels_of(ravel(factors, self.factor_sizes))
+        return Batch(self.images_at(factors), labels, torch.ones(len(labels), dtype=torch.bool))

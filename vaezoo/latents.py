@@ -198,6 +198,12 @@ class ConcreteLatent(LatentGroup):
         """The first class of each variable, as classes have no middle, (1, Σ K_i)."""
         return torch.cat([nn.functional.one_hot(torch.tensor([0]), k).to(like) for k in self.sizes], dim=1)
 
+    def choose(self, code: Tensor, variable: int, k: int) -> Tensor:
+        """Copy of code in which a variable takes class k, (B, Σ K_i)."""
+        if not 0 <= variable < self.units or not 0 <= k < self.sizes[variable]:
+            raise ValueError(f"variable {variable} and class {k} must be within the discrete sizes {self.sizes}")
+        return self.walk(code, variable, torch.empty(0))[:, k]
+
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
         """Variable `unit` takes each of its classes in turn, (B, K_unit, Σ K_i); the values are not read."""
         start, width = sum(self.sizes[:unit]), self.sizes[unit]

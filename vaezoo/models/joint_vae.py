@@ -6,7 +6,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 from typing_extensions import Unpack
 
 from vaezoo.base import VAE, VAEOptions
@@ -85,13 +84,8 @@ class JointVAE(VAE):
     @torch.no_grad()
     def sample_class(self, n: int, k: int, variable: int = 0) -> Tensor:
         """Images of class k of one discrete variable, all else drawn from the prior (Fig. 4), (n, C, H, W)."""
-        group = self._discrete()
-        if not 0 <= variable < group.units or not 0 <= k < group.sizes[variable]:
-            raise ValueError(f"variable {variable} and class {k} must be within the discrete sizes {group.sizes}")
-        sample, start = self.draw(n), sum(group.sizes[:variable])
-        hot = one_hot(torch.tensor(k), group.sizes[variable])
-        sample["c"][:, start : start + group.sizes[variable]] = hot.to(sample["c"])
-        return self.decode(sample).sigmoid()
+        group, sample = self._discrete(), self.draw(n)
+        return self.decode(sample | {"c": group.choose(sample["c"], variable, k)}).sigmoid()
 
     def _discrete(self) -> ConcreteLatent:
         group = self.latents.get("c")

@@ -177,11 +177,8 @@ class PartedVAE(VAE):
     @torch.no_grad()
     def sample_class(self, n: int, k: int, variable: int = 0) -> Tensor:
         """Images of class k of one discrete variable, all else drawn from the prior, (n, C, H, W)."""
-        sizes = self.classes.sizes
-        if not 0 <= variable < len(sizes) or not 0 <= k < sizes[variable]:
-            raise ValueError(f"variable {variable} and class {k} must be within the discrete sizes {sizes}")
         sample = self.draw(n)
-        c = self.classes.walk(sample["c"], variable, torch.empty(0))[:, k]
+        c = self.classes.choose(sample["c"], variable, k)
         return self.decode(sample | {"u": self._mixture().draw(c)}).sigmoid()
 
     @torch.no_grad()
