@@ -76,3 +76,14 @@ def test_few_labels_come_beside_the_stream_and_are_balanced() -> None:
 def test_bad_input(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ready(**options)
+
+
+def test_positions_go_row_by_row_with_the_labels_of_their_blobs() -> None:
+    data = BlobsDataModule(bins=3)
+    places = data.position_batch(4)
+    assert places is not None
+    centres = [(row, column) for row in (0, 21, 42, 63) for column in (0, 21, 42, 63)]
+    for image, (row, column) in zip(places.x[:, 0], centres, strict=True):
+        assert image[row, column] == image.max()
+    expected = memberships(*polar(*torch.tensor(centres).unbind(1)), 3)
+    assert torch.equal(places.y, torch.cat(expected, dim=1))
