@@ -43,6 +43,18 @@ def test_names_stand_beside_their_rows_and_columns_and_are_not_cut_off() -> None
     assert picture.shape[2] > plain.shape[2]
 
 
+def test_each_name_stands_beside_its_own_row_or_above_its_own_column() -> None:
+    white = [torch.ones(3, 3, CELL, CELL)] * 3
+    plain = grid(white)
+    for only in range(3):
+        names = ["name" if i == only else "" for i in range(3)]
+        beside, above = grid(white, names), grid(white, (), names)
+        left, top = beside.shape[2] - plain.shape[2], above.shape[1] - plain.shape[1]
+        band = slice(only * (CELL + GAP), (only + 1) * (CELL + GAP))
+        assert ink(beside)[band, :left].sum() == ink(beside).sum() > 0
+        assert ink(above)[:top, band].sum() == ink(above).sum() > 0
+
+
 def test_pictures_stack() -> None:
     stacked = stack([torch.zeros(3, 4, 6), torch.full((3, 2, 8), 0.5)])
     assert stacked.shape == (3, 6, 8)
