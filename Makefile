@@ -4,10 +4,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit lint type format bench clean
+.PHONY: help install demo test test-all unit lint type format bench clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 install: $(READY) ## create .venv and install vaezoo with its development tools
 
@@ -22,10 +22,13 @@ demo: $(READY) ## train LaRVAE on rendered 3DShapes for a few minutes; pictures,
 		--trainer.max_steps 5000 --trainer.val_check_interval 2500
 	$(BIN)/vaezoo report runs/demo -o runs/demo/report.html
 
-test: lint type unit ## run lint, type checks and all tests
+test: lint type unit ## run lint, type checks and the tests, in minutes
+
+test-all: lint type ## the same and the slow tests: kills, long comparisons, smoke runs of every study
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 unit: $(READY) ## run the tests alone
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow'
 
 lint: $(READY) ## check style with ruff
 	$(BIN)/ruff check .
