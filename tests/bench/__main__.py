@@ -1,11 +1,19 @@
-"""`make bench`: run every benchmark, print its table and write benchmarks.json."""
+"""`make bench`: run every benchmark, or those named, print their tables and write benchmarks.json."""
 
+import argparse
 import json
 from pathlib import Path
 
-from tests.bench import data, metrics, pictures, training
+from tests.bench import data, metrics, pictures, steps, training
 
-BENCHMARKS = {"training": training.run, "data": data.run, "metrics": metrics.run, "pictures": pictures.run}
+BENCHMARKS = {
+    "training": training.run,
+    "regularizers": steps.run,
+    "scaling": steps.run_scaling,
+    "data": data.run,
+    "metrics": metrics.run,
+    "pictures": pictures.run,
+}
 
 
 def table(rows: list[dict[str, object]]) -> str:
@@ -17,12 +25,16 @@ def table(rows: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    """Run all benchmarks."""
-    results = {}
-    for name, run in BENCHMARKS.items():
-        results[name] = run()
+    """Run the benchmarks; the others' last results stay in benchmarks.json."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="Benchmarks to run; all by default.")
+    names = parser.parse_args().names or list(BENCHMARKS)
+    file = Path("benchmarks.json")
+    results = json.loads(file.read_text()) if file.exists() else {}
+    for name in names:
+        results[name] = BENCHMARKS[name]()
         print(f"\n{name}\n{table(results[name])}", flush=True)
-    Path("benchmarks.json").write_text(json.dumps(results, indent=2) + "\n")
+        file.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from lightning.pytorch import Callback
 
 from datamodules import BlobsDataModule, DSpritesDataModule, Shapes3DDataModule
 from datamodules.base import ImageDataModule
+from tests.bench.steps import a_step
 from vaezoo import callbacks as c
 from vaezoo.base import VAE
 from vaezoo.models import BetaVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
@@ -54,19 +55,6 @@ def timed(work: Callable[[], object], rounds: int = 3) -> float:
         work()
         best = min(best, time.perf_counter() - start)
     return best
-
-
-def a_step(model: VAE, batch: Batch) -> Callable[[], None]:
-    """Forward, backward and update."""
-    optimizer = torch.optim.Adam(model.parameters())
-
-    def step() -> None:
-        model.train()
-        optimizer.zero_grad()
-        model.training_step(batch).backward()
-        optimizer.step()
-
-    return step
 
 
 def one_call(callback: Callback, trainer: Any, model: VAE, batch: Batch) -> Callable[[], object]:
