@@ -1,7 +1,11 @@
 """A loss or gradient that is not finite stops the run or is skipped, and never reaches a checkpoint."""
 
+import csv
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +25,13 @@ from tests.test_models import Make, models, trainer
 from tests.zoo import MODELS, a_batch, in_order
 from vaezoo.base import VAE
 from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError
+from vaezoo.cli import run
 from vaezoo.models import BetaVAE
 from vaezoo.networks import DenseNetwork
 from vaezoo.regularizers import Regularizer
 from vaezoo.types import Batch, Forward, Term
 
+ROOT = Path(__file__).parent.parent.parent
 BAD = 3  # the batch, or picture, that is spoilt
 
 
@@ -137,14 +143,14 @@ def test_ids_of_all_images_of_the_batch_are_on_file(tmp_path: Path) -> None:
             seen.append(ids_of(batch.x.nan_to_num(0.0)))
 
     model = BetaVAE(data.image_shape, 2, network=DenseNetwork((8,), (8,)))
-    run = trainer(tmp_path, 50, callbacks=[GuardFinite(), See()], enable_checkpointing=False, limit_val_batches=0)
+    fitting = trainer(tmp_path, 50, callbacks=[GuardFinite(), See()], enable_checkpointing=False, limit_val_batches=0)
     with pytest.raises(NonFiniteError) as error:
-        run.fit(model, datamodule=data)
+        fitting.fit(model, datamodule=data)
     (line,) = (tmp_path / "nonfinite.jsonl").read_text().splitlines()
     found = json.loads(line)
     assert broken in found["ids"]
     assert [i for i in found["ids"] if i != broken] == [i for i in seen[-1] if i]
-    assert (found["step"], found["epoch"], found["rank"]) == (run.global_step, run.current_epoch, 0)
+    assert (found["step"], found["epoch"], found["rank"]) == (fitting.global_step, fitting.current_epoch, 0)
     assert found["names"] == ["train/recon", "train/kl"]
     assert f"{found['ids'][0]}, {found['ids'][1]}, " in str(error.value)
 
@@ -156,7 +162,7 @@ def test_a_skipped_step_leaves_what_a_run_without_the_update_has(name: str, tmp_
             if pl_module.step == BAD + 1:
                 optimizer.zero_grad()
 
-    def run(data: list[Batch], guard: GuardFinite, folder: Path, *callbacks: Callback) -> VAE:
+    def train(data: list[Batch], guard: GuardFinite, folder: Path, *callbacks: Callback) -> VAE:
         torch.manual_seed(0)
         model = MODELS[name]()
         fit(folder, model, data, guard, callbacks=callbacks)
@@ -164,8 +170,8 @@ def test_a_skipped_step_leaves_what_a_run_without_the_update_has(name: str, tmp_
 
     guard = GuardFinite("skip")
     with pytest.warns(UserWarning, match=f"step {BAD}, epoch 0: train/recon.*step skipped"):
-        skipped = run(batches(bad=(BAD,)), guard, tmp_path / "a")
-    left_out = run(batches(), GuardFinite(), tmp_path / "b", LeaveOut())
+        skipped = train(batches(bad=(BAD,)), guard, tmp_path / "a")
+    left_out = train(batches(), GuardFinite(), tmp_path / "b", LeaveOut())
     assert guard.skipped_steps == 1
     assert skipped.step == left_out.step == 6  # schedules count batches
     if name != "DIPVAE II":  # whose moving covariance lacks the bad batch, and its gradients with it
@@ -223,18 +229,18 @@ def test_accumulated_batches_are_told_apart(tmp_path: Path) -> None:
 def test_the_loss_scale_finds_its_value_undisturbed(name: str, tmp_path: Path) -> None:
     """Scaled gradients overflow while the scale is too large; a loss that is not finite is an error all the same."""
 
-    def run(data: list[Batch], folder: Path) -> tuple[float, VAE]:
+    def train(data: list[Batch], folder: Path) -> tuple[float, VAE]:
         scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40)  # type: ignore[attr-defined]
         model = MODELS[name]()
         options = {"plugins": [MixedPrecision("16-mixed", "cpu", scaler)]}
         fit(folder, model, data, GuardFinite(), 6, **options)
         return scaler.get_scale(), model
 
-    scale, model = run(batches(), tmp_path / "a")
+    scale, model = train(batches(), tmp_path / "a")
     assert scale < 2.0**40
     assert all(p.isfinite().all() for p in model.parameters())
     with pytest.raises(NonFiniteError, match=f"step {BAD}.*train/recon"):
-        run(batches(bad=(BAD,)), tmp_path / "b")
+        train(batches(bad=(BAD,)), tmp_path / "b")
 
 
 def test_a_guard_changes_nothing_else(tmp_path: Path) -> None:
@@ -254,8 +260,6 @@ def test_nonsense_is_refused() -> None:
 
 
 def process(rank: int, port: int, folder: str) -> None:
-    import os
-
     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", world_size=2, rank=rank)
     os.environ |= {"LOCAL_RANK": str(rank), "NODE_RANK": "0"}
     said: list[str] = []
@@ -285,3 +289,33 @@ def test_two_ranks_stop_together_and_say_the_same(tmp_path: Path) -> None:
     assert all("step 2, epoch 0: train/mine; images: 5 " in line for line in first[1:3])
     assert first[3] == "skipped 1"
     assert finite(tmp_path / "2" / "checkpoints" / "last.ckpt")
+
+
+TERM = json.dumps({"mine": {"class_path": "tests.callbacks.test_finite.Spoilt"}})
+FIT = ["fit", "--model=BetaVAE", f"--model.regularizers={TERM}", "--data=Shapes3DDataModule", "--data.batch_size=4"]
+FIT += ["--trainer.max_steps=6", "--trainer.limit_val_batches=0", "--trainer.accelerator=cpu", "--experiment=run"]
+
+
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_command_stops_with_one_line_and_a_good_checkpoint(ranks: int, tmp_path: Path) -> None:
+    devices = [f"--trainer.devices={ranks}", f"--trainer.strategy={'ddp' if ranks > 1 else 'auto'}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "vaezoo", *FIT, *devices]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("vaezoo: error:")]
+    assert f"not finite at step {BAD}, epoch 0: train/mine; images: " in line
+    assert "(4 ids in runs/run/" in line
+    assert "Traceback" not in done.stderr
+    (kept,) = tmp_path.glob("runs/run/*/checkpoints/last.ckpt")
+    assert finite(kept)
+    assert vaezoo.load(kept).step == BAD + 1  # the batch was counted, its update was not made
+
+
+def test_the_command_skips_where_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VAEZOO_RUN", raising=False)
+    with pytest.warns(UserWarning, match="step skipped"):
+        assert run([*FIT, "--trainer.callbacks=GuardFinite", "--trainer.callbacks.action=skip"]) == 0
+    (rows,) = tmp_path.glob("runs/run/*/metrics.csv")
+    assert list(csv.DictReader(rows.read_text().splitlines()))[-1]["skipped_steps"] == "1.0"
