@@ -3,9 +3,15 @@
 import json
 from pathlib import Path
 
-from tests.bench import data, metrics, pictures, training
+from tests.bench import data, guard, metrics, pictures, training
 
-BENCHMARKS = {"training": training.run, "data": data.run, "metrics": metrics.run, "pictures": pictures.run}
+BENCHMARKS = {
+    "training": training.run,
+    "guard": guard.run,
+    "data": data.run,
+    "metrics": metrics.run,
+    "pictures": pictures.run,
+}
 
 
 def table(rows: list[dict[str, object]]) -> str:
