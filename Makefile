@@ -2,9 +2,11 @@ PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
+STEPS ?= 1000000
+MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all unit lint type format bench clean
+.PHONY: help install demo test test-all unit lint type format bench soak clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -43,6 +45,9 @@ format: $(READY) ## rewrite the code in the project's style
 
 bench: $(READY) ## measure ratios of speed, side by side in one run
 	$(BIN)/python -m tests.bench
+
+soak: $(READY) ## train for an hour (MINUTES=, STEPS=) with everything on; fails where memory, files or disk grow
+	$(BIN)/python -m tests.soak --steps $(STEPS) --minutes $(MINUTES)
 
 clean: ## remove .venv and everything that tools left behind
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build *.egg-info

@@ -115,6 +115,15 @@ class BatchLoader:
         """
         self._epoch, self._position, self._resumed = epoch, 0, True
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Epoch and number of the batch that was handed out last."""
+        return self._epoch, self._position - 1
+
+    def batch_ids(self, epoch: int, batch: int) -> Tensor:
+        """Ids of the images of a batch on this rank, labelled ones last, (B,)."""
+        return next(self.epochs.batches(epoch, batch))[0]
+
     def __len__(self) -> int:
         """Batches an epoch on each rank."""
         return len(self.epochs)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vaezoo.callbacks import (
         AddRegularizer,
         EvaluateDisentanglement,
+        GuardFinite,
         SaveClassSamples,
         SaveCodeMatrices,
         SaveLabelTraversals,
@@ -59,6 +60,7 @@ _HOME = {
     "FactorVAE": "models",
     "Forward": "types",
     "GaussianLatent": "latents",
+    "GuardFinite": "callbacks",
     "JointVAE": "models",
     "KL": "regularizers",
     "LaRVAE": "models",
@@ -104,6 +106,7 @@ __all__ = [
     "FactorVAE",
     "Forward",
     "GaussianLatent",
+    "GuardFinite",
     "JointVAE",
     "LaRVAE",
     "LabelLikelihood",

@@ -18,9 +18,10 @@ from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint, ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
+from lightning.pytorch.utilities import rank_zero_only
 
 from datamodules import ImageDataModule
-from vaezoo.callbacks import LastCheckpoint, ThroughputBar
+from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError, ThroughputBar
 from vaezoo.dashboard import run_dashboard
 from vaezoo.errors import one_line
 from vaezoo.evaluation.command import run_evaluate
@@ -170,6 +171,8 @@ def run(args: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, NonFiniteError) and getattr(rank_zero_only, "rank", False):
+            return 1  # raised on all ranks, and the first one says so
         print(f"vaezoo: error: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
         return 1
     return 0
@@ -189,9 +192,9 @@ def _new_folder(experiment: Path) -> Path:
 
 
 def _default_callbacks(config: Namespace) -> list[Callback]:
-    """The last and the best checkpoint, and the progress bar, where the configuration names no others."""
+    """The guard, the last and the best checkpoint, and the progress bar, where the configuration names no others."""
     given = config.callbacks or []
-    callbacks: list[Callback] = []
+    callbacks: list[Callback] = [] if any(isinstance(c, GuardFinite) for c in given) else [GuardFinite()]
     if config.enable_checkpointing is not False and not any(isinstance(c, ModelCheckpoint) for c in given):
         best = ModelCheckpoint(
             filename="best", monitor="val/loss", save_on_train_epoch_end=False, enable_version_counter=False

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from vaezoo.functional import categorical_kl, full_precision, gaussian_kl, gumbel_softmax
+from vaezoo.functional import bounded, categorical_kl, full_precision, gaussian_kl, gumbel_softmax
 from vaezoo.specs import Specified
 from vaezoo.types import Latent
 
@@ -219,7 +219,7 @@ class _GaussianHead(nn.Module):
 
     def forward(self, features: Tensor) -> Latent:
         mean, logvar = full_precision(self.parameters_of(features)).chunk(2, dim=1)
-        return Gaussian(mean, logvar)
+        return Gaussian(mean, bounded(logvar))
 
 
 class _ConcreteHead(nn.Module):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from vaezoo.functional import full_precision, gaussian_kl_between, gaussian_log_density
+from vaezoo.functional import bounded, full_precision, gaussian_kl_between, gaussian_log_density
 from vaezoo.latents import Gaussian, GaussianLatent
 
 
@@ -119,5 +119,5 @@ class AttendedHead(nn.Module):
             attended = features * torch.sigmoid(sharpness * attention(c_k))
             mean, logvar = full_precision(parameters_of(attended)).chunk(2, dim=1)
             means.append(mean)
-            logvars.append(logvar)
+            logvars.append(bounded(logvar))
         return MixtureGaussian(torch.cat(means, 1), torch.cat(logvars, 1), weights, self.components())

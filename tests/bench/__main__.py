@@ -4,10 +4,11 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.bench import data, metrics, pictures, steps, training
+from tests.bench import data, guard, metrics, pictures, steps, training
 
 BENCHMARKS = {
     "training": training.run,
+    "guard": guard.run,
     "regularizers": steps.run,
     "scaling": steps.run_scaling,
     "data": data.run,

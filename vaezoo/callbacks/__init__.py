@@ -4,6 +4,7 @@ from vaezoo.callbacks.add_regularizer import AddRegularizer
 from vaezoo.callbacks.class_pictures import SaveClassSamples, SavePriors, SaveTransfers
 from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
+from vaezoo.callbacks.finite import GuardFinite, NonFiniteError
 from vaezoo.callbacks.last_checkpoint import LastCheckpoint
 from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
 from vaezoo.callbacks.pictures import Pictures, SavePictures
@@ -12,7 +13,9 @@ from vaezoo.callbacks.progress import ThroughputBar
 __all__ = [
     "AddRegularizer",
     "EvaluateDisentanglement",
+    "GuardFinite",
     "LastCheckpoint",
+    "NonFiniteError",
     "Pictures",
     "SaveClassSamples",
     "SaveCodeMatrices",

@@ -248,7 +248,8 @@ class PartedVAE(VAE):
             self.trainer.strategy.optimizer_step(optimizer.optimizer, lambda: None)
         else:
             optimizer.step()
-        self.epoch_losses[which] += torch.stack([loss.detach(), torch.ones_like(loss)])
+        # A loss that is not finite, whose step a guard may skip, is left out of the epoch's mean.
+        self.epoch_losses[which] += torch.stack([loss, torch.ones_like(loss)]).detach().where(loss.isfinite(), 0.0)
 
     def _reduce_lr(self) -> None:
         """Halve learning rates where the epoch's mean loss has stopped falling; ranks follow the first one's."""

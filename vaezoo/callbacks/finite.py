@@ -1,0 +1,177 @@
+"""Losses and gradients that are not finite stop a run, or their step is skipped."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.utilities import rank_zero_warn
+from torch import Tensor
+
+from vaezoo.callbacks.findings import Found, KnowsIds, Loss, Update, agree
+
+
+class NonFiniteError(RuntimeError):
+    """A loss, a gradient or a weight is NaN or infinite; it is raised on all ranks at once."""
+
+
+class GuardFinite(Callback):
+    """Stops a run at the first loss or gradient that is NaN or infinite, before it reaches weights or checkpoints.
+
+    The error names the term, or the parameter whose gradient it is where the loss is finite, the step, the epoch and
+    the images; all their ids are added to `nonfinite.jsonl` in the run's folder. A gradient whose square overflows
+    counts as infinite: Adam could not hold it. Checkpoints are written of finite weights alone.
+
+    On the CPU every step is looked at before its update. Elsewhere a look waits for the device, so results are kept
+    there and looked at once in a while and before every checkpoint; the error then tells of the first bad step, and
+    the weights have changed since, but no file has. Where gradients are scaled ("16-mixed"), infinite ones at a finite
+    loss are the scaler's business, which skips them to find its scale, until that has fallen below 1.
+
+    Args:
+        action: "stop", or "skip": the update is left out and optimizer and buffers stay as they were before the
+            batch, but the batch counts as a step for schedules. `skipped_steps` is logged. Skipping looks at every
+            step, on any device.
+        patience: Batches in a row that may be skipped; one more stops the run.
+        every_n_steps: Optimizer steps from one look to the next when stopping; 1 on the CPU, the Trainer's log interval
+            elsewhere, where None.
+    """
+
+    def __init__(
+        self, action: Literal["stop", "skip"] = "stop", patience: int = 10, every_n_steps: int | None = None
+    ) -> None:
+        if action not in ("stop", "skip"):
+            raise ValueError(f"action must be 'stop' or 'skip', not {action!r}")
+        if patience < 1 or (every_n_steps is not None and every_n_steps < 1):
+            raise ValueError(f"patience and every_n_steps must be at least 1, not {patience} and {every_n_steps}")
+        self.action, self.patience, self.every_n_steps = action, patience, every_n_steps
+        self.skipped_steps = 0
+        self._in_a_row = 0
+        self._skipped: bool | None = None  # in this batch; None before any update
+        self._losses: list[Loss] = []  # that the next update is made of
+        self._updates: list[Update] = []  # not looked at yet
+        self._buffers: dict[str, Tensor] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """How many steps were skipped."""
+        return {"skipped_steps": self.skipped_steps} if self.skipped_steps else {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on counting."""
+        self.skipped_steps = state_dict["skipped_steps"]
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forget what an earlier run left."""
+        self._losses, self._updates, self._in_a_row = [], [], 0
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Keep the buffers, which the forward pass of a bad batch may spoil."""
+        self._skipped = None
+        if self.action == "skip" and not self._losses:
+            self._buffers = {name: b.clone() for name, b in pl_module.named_buffers() if b.is_floating_point()}
+
+    def on_before_backward(self, trainer: Trainer, pl_module: LightningModule, loss: Tensor) -> None:
+        """Note the loss, and let one that is not finite make every gradient so: then all ranks see it in theirs."""
+        value = loss.detach()
+        loss.register_hook(lambda gradient: gradient + 0 * value)
+        loader = trainer.train_dataloader
+        place = loader.place if isinstance(loader, KnowsIds) else None
+        # Terms are looked up where they may be needed: on the CPU it is known already that they are not.
+        terms = {} if value.device.type == "cpu" and value.isfinite() else _terms(trainer)
+        self._losses.append(Loss(trainer.global_step, trainer.current_epoch, place, value, terms))
+
+    def on_before_optimizer_step(
+        self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Look at gradients, those of all ranks under DDP."""
+        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if not parameters:
+            return
+        norms = torch.stack(torch._foreach_norm([p.grad for p in parameters]))
+        self._updates.append(Update(self._losses, parameters, norms))
+        self._losses, self._skipped = [], bool(self._skipped)
+        if len(self._updates) < self._interval(trainer, pl_module):
+            return
+        found = self._look(trainer, pl_module)
+        if found is not None:
+            self._act(trainer, optimizer, found)
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: Any) -> None:
+        """Undo what a skipped batch did to buffers; count."""
+        if self._skipped:
+            self._in_a_row += 1
+            for name, buffer in pl_module.named_buffers():
+                if name in self._buffers:
+                    buffer.copy_(self._buffers[name])
+        elif self._skipped is not None:
+            self._in_a_row = 0
+        if self.skipped_steps:
+            pl_module.log("skipped_steps", float(self.skipped_steps))
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Look at the last steps."""
+        self._stop_at(trainer, self._look(trainer, pl_module))
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Look before a file is written; weights that are not finite are never written."""
+        self._stop_at(trainer, self._look(trainer, pl_module))
+        if bad := _nonfinite(checkpoint["state_dict"].items()):
+            raise NonFiniteError(f"{bad[0]} is not finite at step {trainer.global_step}: no checkpoint is written")
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Let the last good checkpoint stand where what would replace it is not finite."""
+        self._updates = []
+        finite = not _nonfinite(pl_module.state_dict().items())
+        if isinstance(exception, NonFiniteError):  # raised on all ranks, which must agree before they save together
+            finite = trainer.strategy.reduce_boolean_decision(finite)
+        for callback in trainer.checkpoint_callbacks:
+            if isinstance(callback, ModelCheckpoint) and not finite:
+                callback.save_on_exception = False
+
+    def _interval(self, trainer: Trainer, model: LightningModule) -> int:
+        # Lightning asks no callback before it saves weights alone.
+        unasked = any(getattr(callback, "save_weights_only", False) for callback in trainer.checkpoint_callbacks)
+        if self.action == "skip" or unasked:
+            return 1
+        seldom = 1 if model.device.type == "cpu" else max(getattr(trainer, "log_every_n_steps", 50), 1)
+        return seldom if self.every_n_steps is None else self.every_n_steps
+
+    def _look(self, trainer: Trainer, model: LightningModule) -> Found | None:
+        """The first of the updates at hand that is not finite; gradients, and so the answer, are alike on all ranks."""
+        updates, self._updates = self._updates, []
+        if not updates or bool(torch.stack([update.norms.isfinite().all() for update in updates]).all()):
+            return None
+        scaler = getattr(trainer.precision_plugin, "scaler", None)
+        for update in updates:
+            if not update.norms.isfinite().all():
+                found = agree(update.found(trainer, model))
+                if found.in_loss or scaler is None or scaler.get_scale() < 1:
+                    return found
+        return None
+
+    def _act(self, trainer: Trainer, optimizer: torch.optim.Optimizer, found: Found) -> None:
+        if self.action == "stop" or self._in_a_row >= self.patience:
+            self._stop_at(trainer, found)
+        self.skipped_steps, self._skipped = self.skipped_steps + 1, True
+        if getattr(trainer.precision_plugin, "scaler", None) is None:  # which skips by itself, and asks for gradients
+            optimizer.zero_grad(set_to_none=True)  # without a gradient, weights and moments are left alone
+        rank_zero_warn(f"{found.message(trainer)}; step skipped")
+
+    def _stop_at(self, trainer: Trainer, found: Found | None) -> None:
+        if found is not None:
+            row = f" after {self._in_a_row} skipped batches in a row" if self._in_a_row else ""
+            raise NonFiniteError(f"{found.message(trainer)}{row}; checkpoints hold the weights from before")
+
+
+def _terms(trainer: Trainer) -> dict[str, Tensor]:
+    """Terms of this batch's loss as they were logged, without their sum and the details of each."""
+    logged = trainer.callback_metrics.items()
+    return {key: term for key, term in logged if re.fullmatch(r"train/(?!loss$)[^/]+", key)}
+
+
+def _nonfinite(state: Iterable[tuple[str, Tensor]]) -> list[str]:
+    """Names of floating tensors that are not finite."""
+    floats = {name: value for name, value in state if isinstance(value, Tensor) and value.is_floating_point()}
+    finite = torch.stack(torch._foreach_norm(list(floats.values()))).isfinite().tolist()
+    return [name for name, good in zip(floats, finite, strict=True) if not good]
