@@ -7,14 +7,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = [
-    {"types"},
+    {"types", "files"},
     {"functional", "distributed", "schedules", "specs", "figures"},
     {"networks", "latents"},
     {"mixture"},
     {"regularizers"},
     {"base"},
     {"models"},
-    {"checkpoints", "errors", "tracking"},
+    {"checkpoints", "errors", "failures", "tracking"},
     {"evaluation"},
     {"callbacks"},
     {"dashboard", "report", "traversal"},

@@ -22,8 +22,9 @@ from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 from datamodules import ImageDataModule
 from vaezoo.callbacks import LastCheckpoint, ThroughputBar
 from vaezoo.dashboard import run_dashboard
-from vaezoo.errors import one_line
+from vaezoo.errors import check_nulls, one_line
 from vaezoo.evaluation.command import run_evaluate
+from vaezoo.failures import explain
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
 from vaezoo.tracking import Facts, begin, settle
@@ -65,6 +66,8 @@ class ZooCLI(LightningCLI):
         """Parse, and name the experiment after its configuration file or its model."""
         self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]
+        check_nulls(config.model, "model")
+        check_nulls(config.data, "data")
         if config.experiment is None:
             files = config.config or []
             config.experiment = (
@@ -170,7 +173,7 @@ def run(args: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        print(f"vaezoo: error: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        print(f"vaezoo: error: {explain(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -2,14 +2,20 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from typing import get_args
 
+from jsonargparse import ArgumentError, Namespace
 from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.loggers import Logger
 
-from vaezoo.specs import Specified, family
+from vaezoo.latents import LatentGroup
+from vaezoo.models import VAE
+from vaezoo.networks import Network
+from vaezoo.regularizers import Regularizer
+from vaezoo.specs import family
 
 _OWN_KEYS = (
     "ckpt_path",
@@ -36,7 +42,8 @@ def one_line(message: str) -> str:
             text = explain(*match.groups())
             break
     else:
-        text = " ".join(re.sub(r'Parser key "[^"]+":', "", message).split())
+        text = _first_complaint(message)
+    text = " ".join(text.split())
     return f"{key}: {text}" if key and key != "config" else text
 
 
@@ -61,6 +68,8 @@ def _no_key(name: str) -> str:
 
 
 def _no_class(name: str) -> str:
+    if kinds := [base.__name__ for base in _KINDS for cls in family(base) if cls.__name__ == name]:
+        return f"{name!r} is a {kinds[0]}, which does not go here"
     return f"no class is called {name!r}{_nearest(name, (cls.__name__ for cls in _classes()))}"
 
 
@@ -69,7 +78,30 @@ def _no_choice(name: str, choices: str) -> str:
 
 
 def _wrong_type(expected: str, value: str) -> str:
-    return f"expected {expected}, got {value.strip()!r}"
+    short = expected.rpartition(".")[2]
+    return f"expected {_PLAIN.get(short, short)}, got {_short(value)!r}"
+
+
+def _wrong_kind(name: str | None, kind: str, value: str) -> str:
+    return f"{_short(name or value)!r} is no {kind}: name a class of that kind, for example {_example(kind)}"
+
+
+def _no_kind(kind: str, value: str) -> str:
+    return f"expected the name of a {kind}, or class_path and init_args, got {_short(value)!r}"
+
+
+def _no_name(value: str) -> str:
+    return f"class_path must be the name of a class, got {_short(value)!r}"
+
+
+def _no_arguments(class_path: str, kind: str) -> str:
+    name, kind = class_path.rpartition(".")[2], _PLAIN.get(kind, kind)
+    return f"init_args of {name} must be its arguments by name, not a {kind}"
+
+
+def _no_settings(value: str) -> str:
+    value = _short(value.removesuffix("..."))
+    return f"the configuration file holds {value!r} and no settings: it needs the sections model, data and trainer"
 
 
 def _not_literal(choices: str, value: str) -> str:
@@ -92,12 +124,69 @@ _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"unrecognized arguments: --([^=\s]+)": _no_key,
     r"Expected a dot import path string: (\S+)": _no_class,
     r"invalid choice: '([^']+)' \(choose from (.+)\)": _no_choice,
-    r"Expected an? <class '([^']+)'>\. Got value: (.+)": _wrong_type,
+    r"Import path (?:(\S+) )?does not correspond to a subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _wrong_kind,
+    r"class_path '([^']+)':\s+'(\w+)' object has no attribute 'keys'": _no_arguments,
+    r"(?:argument of type '\w+' is not|unhashable type)(?s:.*?)Given value: ([^\n]*)": _no_name,
+    r"Unexpected config: ((?s:.+))": _no_settings,
+    r"Expected an? <class '(?!NoneType)([^']+)'>\. Got value: ?([^\n]*)": _wrong_type,
     r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": _not_literal,
     r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": _not_literal,
     r"required: ([^\n]+)": _missing,
     r"(?s)Problems parsing config: (.+)": _not_yaml,
+    r"Not a valid subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _no_kind,
+    r"- Expected an? <class '(?!NoneType)([^']+)'>\n(?s:.*?)Given value: ([^\n]*)": _wrong_type,
 }
+_KINDS: tuple[type[object], ...] = (VAE, Regularizer, Network, LatentGroup, LightningDataModule, Callback, Logger)
+_PLAIN = {"Sequence": "list", "Mapping": "dict", "NoneType": "null"}
+# What jsonargparse says around each complaint: types that it tried, and paths that it looked for.
+_FRAME = re.compile(
+    r"Does not validate|Subtypes:|Errors:|Given value|Expected an? (<class 'NoneType'>|path)|Problem with given|Parser key"
+)
+
+
+def _first_complaint(message: str) -> str:
+    lines = [line.strip().removeprefix("- ") for line in message.splitlines()]
+    return _short(next((line for line in lines if line and not _FRAME.match(line)), message))
+
+
+def _short(value: str) -> str:
+    value = " ".join(value.split()).strip("'")
+    return value if len(value) <= 200 else f"{value[:200]}…"
+
+
+def _example(kind: str) -> str:
+    known = [cls.__name__ for base in _KINDS if base.__name__ == kind for cls in family(base)[1:]]
+    return min(known or [kind])
+
+
+def check_nulls(config: object, key: str) -> None:
+    """Refuse null for arguments that take none; jsonargparse lets it pass wherever there is a default.
+
+    Args:
+        config: A class and its arguments, or anything, as parsed.
+        key: Where it stands in the configuration.
+
+    Raises:
+        ArgumentError: An argument is null; names it.
+    """
+    if isinstance(config, dict):
+        for name, value in config.items():
+            check_nulls(value, f"{key}.{name}")
+    if not isinstance(config, Namespace) or "class_path" not in config:
+        return
+    for name, value in vars(config.get("init_args") or Namespace()).items():
+        parameter = _parameter(config.class_path.rpartition(".")[2], name)
+        if value is None and parameter is not None and not _takes_none(parameter):
+            raise ArgumentError(None, f'Parser key "{key}.{name}": it must not be null: give a value or leave it out')
+        check_nulls(value, f"{key}.{name}")
+
+
+def _takes_none(parameter: inspect.Parameter) -> bool:
+    return parameter.default is None or type(None) in get_args(parameter.annotation)
+
+
+def _parameter(class_name: str, name: str) -> inspect.Parameter | None:
+    return next((found[name] for found in _signatures(class_name) if name in found), None)
 
 
 def _nearest(name: str, candidates: Iterable[str]) -> str:
@@ -106,16 +195,18 @@ def _nearest(name: str, candidates: Iterable[str]) -> str:
 
 
 def _classes() -> list[type]:
-    bases: tuple[type[object], ...] = (Specified, LightningDataModule, Callback, Logger)
-    return [cls for base in bases for cls in family(base)]
+    return [cls for base in _KINDS for cls in family(base)]
 
 
 def _arguments(class_name: str) -> set[str]:
+    return {name for found in _signatures(class_name) for name in found} - {"self", "args", "kwargs"}
+
+
+def _signatures(class_name: str) -> list[Mapping[str, inspect.Parameter]]:
+    """Arguments of a class and of those that it hands its own on to."""
     ancestry = [ancestor for cls in _classes() if cls.__name__ == class_name for ancestor in cls.__mro__]
-    signatures = [
-        inspect.signature(vars(ancestor)["__init__"]) for ancestor in ancestry if "__init__" in vars(ancestor)
-    ]
-    return {name for signature in signatures for name in signature.parameters} - {"self", "args", "kwargs"}
+    own = [vars(ancestor)["__init__"] for ancestor in ancestry if "__init__" in vars(ancestor)]
+    return [inspect.signature(constructor).parameters for constructor in own]
 
 
 def _keys() -> set[str]:
