@@ -96,7 +96,7 @@ def _no_name(value: str) -> str:
 
 def _no_arguments(class_path: str, kind: str) -> str:
     name, kind = class_path.rpartition(".")[2], _PLAIN.get(kind, kind)
-    return f"init_args of {name} must be its arguments by name, not a {kind}"
+    return f"init_args of {name} must be its arguments by name, got {kind}"
 
 
 def _no_settings(value: str) -> str:
@@ -117,17 +117,22 @@ def _not_yaml(problem: str) -> str:
     return f"the configuration file is not valid YAML: {' '.join(problem.split())}"
 
 
+def _no_section(value: str) -> str:
+    return f"expected settings by name, got {_short(value)!r}"
+
+
 _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"File does not exist: '?([^'\n]+)'?": _no_file,
     r"class_path '([^']+)':\s+Option '([^']+)' is not accepted": _no_argument,
     r"does not accept option '([^']+)'": _no_key,
     r"unrecognized arguments: --([^=\s]+)": _no_key,
-    r"Expected a dot import path string: (\S+)": _no_class,
+    r"Expected a dot import path string: ?([^\n]*)": _no_class,
     r"invalid choice: '([^']+)' \(choose from (.+)\)": _no_choice,
     r"Import path (?:(\S+) )?does not correspond to a subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _wrong_kind,
     r"class_path '([^']+)':\s+'(\w+)' object has no attribute 'keys'": _no_arguments,
     r"(?:argument of type '\w+' is not|unhashable type)(?s:.*?)Given value: ([^\n]*)": _no_name,
     r"Unexpected config: ((?s:.+))": _no_settings,
+    r"Unable to load config '?([^\n]*)": _no_section,
     r"Expected an? <class '(?!NoneType)([^']+)'>\. Got value: ?([^\n]*)": _wrong_type,
     r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": _not_literal,
     r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": _not_literal,
@@ -140,12 +145,12 @@ _KINDS: tuple[type[object], ...] = (VAE, Regularizer, Network, LatentGroup, Ligh
 _PLAIN = {"Sequence": "list", "Mapping": "dict", "NoneType": "null"}
 # What jsonargparse says around each complaint: types that it tried, and paths that it looked for.
 _FRAME = re.compile(
-    r"Does not validate|Subtypes:|Errors:|Given value|Expected an? (<class 'NoneType'>|path)|Problem with given|Parser key"
+    r"Does not validate|Subtypes:|Errors:|Given value|Expected an? (<class 'NoneType'>|path)|Problem with"
 )
 
 
 def _first_complaint(message: str) -> str:
-    lines = [line.strip().removeprefix("- ") for line in message.splitlines()]
+    lines = [line.strip().removeprefix("- ") for line in re.sub(r'Parser key "[^"]+":', "", message).splitlines()]
     return _short(next((line for line in lines if line and not _FRAME.match(line)), message))
 
 
@@ -159,30 +164,34 @@ def _example(kind: str) -> str:
     return min(known or [kind])
 
 
-def check_nulls(config: object, key: str) -> None:
-    """Refuse null for arguments that take none; jsonargparse lets it pass wherever there is a default.
-
-    Args:
-        config: A class and its arguments, or anything, as parsed.
-        key: Where it stands in the configuration.
+def check_sections(config: Namespace) -> None:
+    """Refuse what jsonargparse lets pass: a trainer that is no settings, and null wherever there is a default.
 
     Raises:
-        ArgumentError: An argument is null; names it.
+        ArgumentError: Something is wrong; names it.
     """
-    if isinstance(config, dict):
-        for name, value in config.items():
-            check_nulls(value, f"{key}.{name}")
+    if not isinstance(config.trainer, Namespace):
+        raise ArgumentError(None, f"Parser key \"trainer\": Unable to load config '{config.trainer}'")
+    for key, section in (("model", config.model), ("data", config.data), ("callbacks", config.trainer.callbacks)):
+        _check_nulls(section, key)
+
+
+def _check_nulls(config: object, key: str) -> None:
+    if isinstance(config, (dict, list)):
+        for name, value in config.items() if isinstance(config, dict) else enumerate(config):
+            _check_nulls(value, f"{key}.{name}")
     if not isinstance(config, Namespace) or "class_path" not in config:
         return
     for name, value in vars(config.get("init_args") or Namespace()).items():
         parameter = _parameter(config.class_path.rpartition(".")[2], name)
         if value is None and parameter is not None and not _takes_none(parameter):
             raise ArgumentError(None, f'Parser key "{key}.{name}": it must not be null: give a value or leave it out')
-        check_nulls(value, f"{key}.{name}")
+        _check_nulls(value, f"{key}.{name}")
 
 
 def _takes_none(parameter: inspect.Parameter) -> bool:
-    return parameter.default is None or type(None) in get_args(parameter.annotation)
+    # One without a default gets its value from the data.
+    return parameter.default in (None, inspect.Parameter.empty) or type(None) in get_args(parameter.annotation)
 
 
 def _parameter(class_name: str, name: str) -> inspect.Parameter | None:

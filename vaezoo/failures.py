@@ -29,14 +29,17 @@ def explain(error: BaseException) -> str:
         return _full(error)
     if isinstance(error, pickle.UnpicklingError):
         return (
-            "the checkpoint holds objects, of which none was made, or is damaged: only tensors and plain data are read; "
+            "the checkpoint holds more than tensors and plain data, or is damaged; nothing in it was executed: "
             "give a checkpoint that vaezoo wrote"
         )
     if isinstance(error, (EOFError, RuntimeError)) and UNREAD.search(text):
         return f"the checkpoint is damaged or cut off ({text}): give another one"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
-    if isinstance(error, (ValueError, OSError, ModuleNotFoundError)) and text:
+    if isinstance(error, OverflowError) or "Overflow" in text:
+        return f"a number in the configuration or on the command line is too large ({text})"
+    ours = type(error).__module__.partition(".")[0] in ("vaezoo", "datamodules")
+    if text and (ours or isinstance(error, (ValueError, OSError, ModuleNotFoundError))):
         return text
     name = type(error).__name__
     return f"{text if name in ('RuntimeError', 'MisconfigurationException') and text else f'{name}: {text}'}{_HELP}"

@@ -12,6 +12,7 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from vaezoo.base import VAE
+from vaezoo.files import whole
 
 STEP = "trainer/global_step"
 LOSSES = ("val/loss", "val/recon")
@@ -127,7 +128,8 @@ def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any
         for name in names:
             run.define_metric(name, step_metric=STEP, summary=f"{best},last")
     note = {key: getattr(run, key) or None for key in ("id", "entity", "project", "group", "name")}
-    (folder / _NOTE).write_text(json.dumps(note, indent=2) + "\n")
+    with whole(folder / _NOTE) as draft:
+        draft.write_text(json.dumps(note, indent=2) + "\n")
 
 
 def commit(folder: Path, tracked: str | None = None) -> str | None:
