@@ -29,7 +29,7 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except (pickle.UnpicklingError, EOFError, KeyError, RuntimeError, ValueError) as error:
         raise ValueError(
-            f"{path} holds more than tensors and plain data, or is damaged; nothing in it was executed: give a checkpoint "
+            f"{path} holds more than tensors and plain data, or is damaged; nothing in it was executed: give one "
             "that vaezoo wrote"
         ) from error
     if not isinstance(checkpoint, dict) or "model_class" not in checkpoint:
@@ -67,7 +67,5 @@ def data_settings(config: Any, data_class: type[LightningDataModule]) -> dict[st
     known = find(data_class, settings["class_path"])
     arguments = settings.get("init_args") or {}
     if not isinstance(arguments, dict) or any(isinstance(value, dict) for value in arguments.values()):
-        raise ValueError(
-            f"the run's config.yaml gives {known.__name__} arguments that are not plain: give --data"
-        )
+        raise ValueError(f"the run's config.yaml gives {known.__name__} arguments that are not plain: give --data")
     return {"class_path": f"{known.__module__}.{known.__qualname__}", "init_args": arguments}

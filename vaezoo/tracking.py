@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,6 +88,7 @@ def settle(logger: Namespace, folder: Path, experiment: str, command: str, check
         checkpoint: Checkpoint to start from.
     """
     args = logger.init_args
+    _refuse_keys(args.get("settings"))
     earlier = _note(checkpoint) if checkpoint and command in ("fit", "test") else {}
     if args.get("save_dir") == ".":
         args.save_dir = str(folder)
@@ -107,6 +109,17 @@ def settle(logger: Namespace, folder: Path, experiment: str, command: str, check
             args[key] = value
     if command != "predict" and not args.get("offline") and args.get("mode") is None and not _can_log_in():
         args.mode = "offline"
+
+
+def _refuse_keys(settings: Any) -> None:
+    """A configuration is saved with the run: it must hold no key."""
+    named = settings.as_dict() if isinstance(settings, Namespace) else settings if isinstance(settings, dict) else {}
+    if secrets := [
+        name for name, value in named.items() if value is not None and re.search("key|token|password", name)
+    ]:
+        raise ValueError(
+            f"the logger's {secrets[0]} would be saved with the run: set WANDB_API_KEY or run `wandb login` instead"
+        )
 
 
 def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any]) -> None:

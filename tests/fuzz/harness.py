@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, settings
 from vaezoo.cli import run
 
 # What no user should have to read: Python's and jsonargparse's own words for types and objects.
-INTERNALS = re.compile(r"Traceback|<class|<object|0x[0-9a-f]{6}|Namespace\(|Subtypes|Does not validate|Parser key|weights_only")
+INTERNALS = re.compile(
+    r"Traceback|<class|<object|0x[0-9a-f]{6}|Namespace\(|Subtypes|Does not validate|Parser key|weights_only"
+)
 LONGEST = 700
 
 

@@ -42,7 +42,20 @@ CONFIG = {
 DELETED = object()
 EVIL = {"class_path": "os.system", "init_args": {"command": "touch hacked"}}
 VALUES = [DELETED, None, "", "x", "é\u2028\x85x", "a\nb", -1, 0, 2, -1.5, 1e30, 10**20, math.nan, math.inf, -math.inf]
-VALUES += [True, [], [1], [-1], {}, {"a": 1}, "os.system", "builtins.eval", EVIL, "BetaVAE", {"class_path": "KL"}, [[[]]]]
+VALUES += [
+    True,
+    [],
+    [1],
+    [-1],
+    {},
+    {"a": 1},
+    "os.system",
+    "builtins.eval",
+    EVIL,
+    "BetaVAE",
+    {"class_path": "KL"},
+    [[[]]],
+]
 
 
 def places(value: Any, prefix: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
