@@ -74,7 +74,7 @@ def _is_good(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...]) ->
             if os.fstat(file.fileno()).st_size != prod(shape):
                 return False
             return all(_checksum_at(file, i) == checksums[i] for i in picked)
-    except (OSError, ValueError, KeyError, TypeError):  # no manifest, or one that is damaged too
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # no manifest, or one that is damaged too
         return False
 
 

@@ -62,19 +62,19 @@ class DSpritesDataModule(OfficialGrid):
         total, sizes = prod(self.factor_sizes), (1, *self.factor_sizes)
         try:
             with np.load(self.file, allow_pickle=False) as archive:
-                values, classes = archive["latents_values"], archive["latents_classes"]
-                check_array("latents_values", values.shape, values.dtype, (total, len(sizes)), np.float64)
-                check_array("latents_classes", classes.shape, classes.dtype, (total, len(sizes)), np.int64)
-                check_order(classes, sizes)
+                for name, kind in (("latents_values", np.float64), ("latents_classes", np.int64)):
+                    with archive.zip.open(f"{name}.npy") as stream:  # its size is known before memory is asked for
+                        shape, _, dtype = _header(stream)
+                    check_array(name, shape, dtype, (total, len(sizes)), kind)
+                check_order(archive["latents_classes"], sizes)
                 with archive.zip.open("imgs.npy") as stream:
                     yield from _pictures(stream, total, self.image_shape)
-        except (BadZipFile, EOFError, KeyError, OSError, ValueError, zlib.error) as error:
+        except (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, zlib.error) as error:
             raise ValueError(f"{self.file} is not the official file ({error}): delete it and fetch it again") from error
 
 
 def _pictures(stream: IO[bytes], total: int, image_shape: tuple[int, int, int]) -> Iterator[NDArray[np.uint8]]:
-    old = npy.read_magic(stream) == (1, 0)
-    shape, by_column, dtype = (npy.read_array_header_1_0 if old else npy.read_array_header_2_0)(stream)
+    shape, by_column, dtype = _header(stream)
     check_array("imgs", shape, dtype, (total, *image_shape[1:]), np.uint8)
     if by_column:
         raise ValueError("imgs is in Fortran order")
@@ -84,3 +84,10 @@ def _pictures(stream: IO[bytes], total: int, image_shape: tuple[int, int, int]) 
         if block.max() > 1:
             raise ValueError(f"imgs holds {block.max()}, not only 0 and 1")
         yield block * np.uint8(255)
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, whether it is in Fortran order, and type of an array."""
+    old = npy.read_magic(stream) == (1, 0)
+    shape, by_column, dtype = (npy.read_array_header_1_0 if old else npy.read_array_header_2_0)(stream)
+    return shape, by_column, dtype

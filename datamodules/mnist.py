@@ -14,6 +14,8 @@ from datamodules.factors import Factor, LabelForm
 from datamodules.memory import InMemory
 from datamodules.splits import split
 
+SIDE, CLASSES = 28, 10
+
 
 class MNISTDataModule(ImageDataModule):
     """MNIST (LeCun et al., 1998): 60,000 + 10,000 handwritten digits, resized bilinearly and not binarised.
@@ -72,9 +74,8 @@ class MNISTDataModule(ImageDataModule):
             raise FileNotFoundError(f"{folder} holds no {missing[0]}: put the file there or set download=True")
         try:
             files = self.dataset(self.data_dir, train=train, download=self.download)
-            if len(files.data) != len(files.targets):
-                raise ValueError(f"{len(files.data)} pictures but {len(files.targets)} labels")
-        except (AssertionError, KeyError, RuntimeError, TypeError, ValueError) as error:
+            _check(files.data, files.targets)
+        except (AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
             if missing:
                 raise  # torchvision says why it could not download
             prefix = "train" if train else "t10k"
@@ -82,6 +83,15 @@ class MNISTDataModule(ImageDataModule):
                 f"a {prefix} file in {folder} is damaged ({error}): delete it, and set download=True to fetch it again"
             ) from error
         return files
+
+
+def _check(pictures: Tensor, classes: Tensor) -> None:
+    if pictures.shape[1:] != (SIDE, SIDE) or not len(pictures):
+        raise ValueError(f"pictures of {tuple(pictures.shape)}, not (N, {SIDE}, {SIDE})")
+    if classes.shape != (len(pictures),):
+        raise ValueError(f"{len(pictures)} pictures but {len(classes)} labels")
+    if not 0 <= int(classes.min()) <= int(classes.max()) < CLASSES:
+        raise ValueError(f"labels from {int(classes.min())} to {int(classes.max())}, not 0 to {CLASSES - 1}")
 
 
 class FashionMNISTDataModule(MNISTDataModule):

@@ -1,5 +1,6 @@
 """Folders of picture files, converted once into a cache."""
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -49,6 +50,8 @@ def resize(picture: Image.Image, image_shape: tuple[int, int, int]) -> Image.Ima
 
 
 def _origin(root: Path, names: Sequence[str]) -> dict[str, int]:
+    if not names:
+        raise ValueError(f"{root} holds no pictures: unpack the official archive again")
     sample = names[:: -(-len(names) // SAMPLES)]
     try:
         stats = [(root / name).stat() for name in sample]
@@ -66,20 +69,29 @@ def _decoded(
     root: Path, names: Sequence[str], image_shape: tuple[int, int, int], prepare: Prepare
 ) -> Iterator[NDArray[np.uint8]]:
     channels, height, width = image_shape
+    home = root.resolve()
 
     def pixels(name: str) -> NDArray[np.uint8]:
         try:
+            _check_inside(root / name, home)
             with Image.open(root / name) as picture:
                 array = np.asarray(prepare(picture), dtype=np.uint8)
             return array.reshape(height, width, channels).transpose(2, 0, 1)
         except FileNotFoundError as error:
             raise _missing(root / name) from error
-        except (OSError, SyntaxError, ValueError) as error:  # PIL raises SyntaxError for damaged PNG files
+        # PIL raises SyntaxError for damaged PNG files.
+        except (OSError, SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError) as error:
             raise ValueError(f"{root / name} cannot be used ({error}): unpack the official archive again") from error
 
     with ThreadPoolExecutor() as pool:  # PIL decodes outside Python's global lock
         for first in range(0, len(names), STEP):
             yield np.stack(list(pool.map(pixels, names[first : first + STEP])))
+
+
+def _check_inside(path: Path, home: Path) -> None:
+    """Lists and archives may come from anyone: none of them makes a picture of a file that lies elsewhere."""
+    if not path.resolve().is_relative_to(home):
+        raise ValueError(f"it leads out of {home}")
 
 
 def _missing(path: Path) -> FileNotFoundError:

@@ -39,8 +39,8 @@ class Shapes3DDataModule(OfficialGrid):
         """Read the pictures in order, unpacking every gzip chunk once."""
         try:
             with h5py.File(self.file, "r") as file:
-                images = file["images"]
-                self._check(images, file["labels"])
+                images, labels = own_array(file, "images"), own_array(file, "labels")
+                self._check(images, labels)
                 chunk = images.chunks[0] if images.chunks else 1  # pictures that share gzip chunks
                 step = chunk * max(1, STEP // chunk)
                 for first in range(0, len(images), step):
@@ -48,7 +48,7 @@ class Shapes3DDataModule(OfficialGrid):
                     for part in range(0, len(block), STEP):
                         yield block[part : part + STEP].transpose(0, 3, 1, 2)
                     del block  # large where chunks hold many pictures: one at a time
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
             raise ValueError(f"{self.file} is not the official file ({error}): delete it and fetch it again") from error
 
     def _check(self, images: h5py.Dataset, labels: h5py.Dataset) -> None:
@@ -57,3 +57,13 @@ class Shapes3DDataModule(OfficialGrid):
         check_array("images", images.shape, images.dtype, (total, height, width, channels), np.uint8)
         check_array("labels", labels.shape, labels.dtype, (total, len(self.factor_sizes)), np.float64)
         check_order(labels[:], self.factor_sizes)
+
+
+def own_array(file: h5py.File, name: str) -> h5py.Dataset:
+    """An array whose bytes lie in the file itself: HDF5 can take them from any other file, by links or storage."""
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        raise ValueError(f"{name} is a link")
+    found = file[name]
+    if not isinstance(found, h5py.Dataset) or found.is_virtual or found.external:
+        raise ValueError(f"{name} is no array of its own")
+    return found

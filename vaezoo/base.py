@@ -61,6 +61,8 @@ class VAE(Specified, LightningModule):
         self.image_shape: Shape = _shape(image_shape)
         groups = {"z": GaussianLatent()} if latents is None else latents
         self.latents = {name: LatentGroup.build(group) for name, group in groups.items()}
+        if not self._decoded():
+            raise ValueError("the decoder has no latents to read: give the model a latent dimension or class")
         network = BurgessNetwork() if network is None else Network.build(network)
         self.encoder = network.encoder(self.image_shape)
         self.heads = nn.ModuleDict({name: group.head(network.features) for name, group in self.latents.items()})

@@ -1,9 +1,12 @@
-"""Loading models from checkpoints without naming their class."""
+"""What runs leave, read without executing any of it: models from checkpoints, and the data that they name."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
+from lightning.pytorch import LightningDataModule
 
 from vaezoo.models import VAE
 from vaezoo.specs import find
@@ -22,8 +25,47 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no checkpoint at {path}")
-    checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    if "model_class" not in checkpoint:
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except (pickle.UnpicklingError, EOFError, KeyError, RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"{path} holds more than tensors and plain data, or is damaged; nothing in it was executed: give one "
+            "that vaezoo wrote"
+        ) from error
+    if not isinstance(checkpoint, dict) or "model_class" not in checkpoint:
         raise ValueError(f"{path} was not written by a vaezoo model; use its class's load_from_checkpoint")
-    model: VAE = find(VAE, checkpoint["model_class"]).load_from_checkpoint(path, map_location, weights_only=True)
+    # Lightning lets a checkpoint name the function that builds the model, which imports whatever class it is told.
+    options = {"weights_only": True, "_instantiator": None}
+    model: VAE = find(VAE, checkpoint["model_class"]).load_from_checkpoint(path, map_location, **options)
     return model.eval()
+
+
+def read_yaml(file: Path) -> Any:
+    """Plain data from a YAML file; tags that would build objects are errors."""
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{file} is no YAML of plain data ({' '.join(str(error).split())}): restore it") from error
+
+
+def data_settings(config: Any, data_class: type[LightningDataModule]) -> dict[str, Any]:
+    """The data that a run's configuration names, which may come from anyone.
+
+    Only classes of data that are imported already are taken: a run's folder cannot have a module imported, as the
+    user's own `--data` and `--config` can.
+
+    Args:
+        config: The configuration as read.
+        data_class: Base of the datamodules to choose from.
+
+    Raises:
+        ValueError: It names no data, or none that is known.
+    """
+    settings = config.get("data") if isinstance(config, dict) else None
+    if not isinstance(settings, dict) or not isinstance(settings.get("class_path"), str):
+        raise ValueError("the run's config.yaml names no data: give --data, say --data BlobsDataModule")
+    known = find(data_class, settings["class_path"])
+    arguments = settings.get("init_args") or {}
+    if not isinstance(arguments, dict) or any(isinstance(value, dict) for value in arguments.values()):
+        raise ValueError(f"the run's config.yaml gives {known.__name__} arguments that are not plain: give --data")
+    return {"class_path": f"{known.__module__}.{known.__qualname__}", "init_args": arguments}

@@ -21,10 +21,12 @@ from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from datamodules import ImageDataModule
-from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError, ThroughputBar
+from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError, SaveConfig, ThroughputBar
 from vaezoo.dashboard import run_dashboard
-from vaezoo.errors import one_line
+from vaezoo.errors import check_sections, one_line
 from vaezoo.evaluation.command import run_evaluate
+from vaezoo.failures import explain
+from vaezoo.files import whole
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
 from vaezoo.tracking import Facts, begin, settle
@@ -66,6 +68,7 @@ class ZooCLI(LightningCLI):
         """Parse, and name the experiment after its configuration file or its model."""
         self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]
+        check_sections(config)
         if config.experiment is None:
             files = config.config or []
             config.experiment = (
@@ -102,6 +105,8 @@ class ZooCLI(LightningCLI):
                 CSVLogger(self.run_dir.parent.parent, self.run_dir.parent.name, self.run_dir.name),
                 *others,
             ]
+        elif config.default_root_dir is None:
+            kwargs["default_root_dir"] = self.run_dir  # no logger says where files go, and nothing goes beside the runs
         if config.log_every_n_steps is None and 0 < config.max_steps < 50:
             kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
         kwargs["callbacks"] = [*(config.callbacks or []), *_default_callbacks(config)]
@@ -124,8 +129,8 @@ class ZooCLI(LightningCLI):
         """Save the codes of the test images, of this rank's share where there are several."""
         batches: list[torch.Tensor] = [torch.as_tensor(codes) for codes in self.trainer.predict(**kwargs) or []]
         rank = f"_{self.trainer.global_rank}" if self.trainer.world_size > 1 else ""
-        self.run_dir.mkdir(parents=True, exist_ok=True)
-        np.save(self.run_dir / f"codes{rank}.npy", torch.cat(batches).cpu().numpy(), allow_pickle=False)
+        with whole(self.run_dir / f"codes{rank}.npy") as draft, draft.open("wb") as file:
+            np.save(file, torch.cat(batches).cpu().numpy(), allow_pickle=False)
         print(f"codes: {self.run_dir}/codes{rank}.npy")
 
     def after_fit(self) -> None:
@@ -160,6 +165,7 @@ def run(args: list[str]) -> int:
             subclass_mode_data=True,
             seed_everything_default=0,
             auto_configure_optimizers=False,
+            save_config_callback=SaveConfig,
             parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
             args=args,
         )
@@ -173,7 +179,7 @@ def run(args: list[str]) -> int:
             raise
         if isinstance(error, NonFiniteError) and getattr(rank_zero_only, "rank", False):
             return 1  # raised on all ranks, and the first one says so
-        print(f"vaezoo: error: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        print(f"vaezoo: error: {explain(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -2,14 +2,20 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from typing import get_args
 
+from jsonargparse import ArgumentError, Namespace
 from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.loggers import Logger
 
-from vaezoo.specs import Specified, family
+from vaezoo.latents import LatentGroup
+from vaezoo.models import VAE
+from vaezoo.networks import Network
+from vaezoo.regularizers import Regularizer
+from vaezoo.specs import family
 
 _OWN_KEYS = (
     "ckpt_path",
@@ -36,7 +42,8 @@ def one_line(message: str) -> str:
             text = explain(*match.groups())
             break
     else:
-        text = " ".join(re.sub(r'Parser key "[^"]+":', "", message).split())
+        text = _first_complaint(message)
+    text = " ".join(text.split())
     return f"{key}: {text}" if key and key != "config" else text
 
 
@@ -61,6 +68,8 @@ def _no_key(name: str) -> str:
 
 
 def _no_class(name: str) -> str:
+    if kinds := [base.__name__ for base in _KINDS for cls in family(base) if cls.__name__ == name]:
+        return f"{name!r} is a {kinds[0]}, which does not go here"
     return f"no class is called {name!r}{_nearest(name, (cls.__name__ for cls in _classes()))}"
 
 
@@ -69,7 +78,30 @@ def _no_choice(name: str, choices: str) -> str:
 
 
 def _wrong_type(expected: str, value: str) -> str:
-    return f"expected {expected}, got {value.strip()!r}"
+    short = expected.rpartition(".")[2]
+    return f"expected {_PLAIN.get(short, short)}, got {_short(value)!r}"
+
+
+def _wrong_kind(name: str | None, kind: str, value: str) -> str:
+    return f"{_short(name or value)!r} is no {kind}: name a class of that kind, for example {_example(kind)}"
+
+
+def _no_kind(kind: str, value: str) -> str:
+    return f"expected the name of a {kind}, or class_path and init_args, got {_short(value)!r}"
+
+
+def _no_name(value: str) -> str:
+    return f"class_path must be the name of a class, got {_short(value)!r}"
+
+
+def _no_arguments(class_path: str, kind: str) -> str:
+    name, kind = class_path.rpartition(".")[2], _PLAIN.get(kind, kind)
+    return f"init_args of {name} must be its arguments by name, got {kind}"
+
+
+def _no_settings(value: str) -> str:
+    value = _short(value.removesuffix("..."))
+    return f"the configuration file holds {value!r} and no settings: it needs the sections model, data and trainer"
 
 
 def _not_literal(choices: str, value: str) -> str:
@@ -85,19 +117,85 @@ def _not_yaml(problem: str) -> str:
     return f"the configuration file is not valid YAML: {' '.join(problem.split())}"
 
 
+def _no_section(value: str) -> str:
+    return f"expected settings by name, got {_short(value)!r}"
+
+
 _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"File does not exist: '?([^'\n]+)'?": _no_file,
     r"class_path '([^']+)':\s+Option '([^']+)' is not accepted": _no_argument,
     r"does not accept option '([^']+)'": _no_key,
     r"unrecognized arguments: --([^=\s]+)": _no_key,
-    r"Expected a dot import path string: (\S+)": _no_class,
+    r"Expected a dot import path string: ?([^\n]*)": _no_class,
     r"invalid choice: '([^']+)' \(choose from (.+)\)": _no_choice,
-    r"Expected an? <class '([^']+)'>\. Got value: (.+)": _wrong_type,
+    r"Import path (?:(\S+) )?does not correspond to a subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _wrong_kind,
+    r"class_path '([^']+)':\s+'(\w+)' object has no attribute 'keys'": _no_arguments,
+    r"(?:argument of type '\w+' is not|unhashable type)(?s:.*?)Given value: ([^\n]*)": _no_name,
+    r"Unexpected config: ((?s:.+))": _no_settings,
+    r"Unable to load config '?([^\n]*)": _no_section,
+    r"Expected an? <class '(?!NoneType)([^']+)'>\. Got value: ?([^\n]*)": _wrong_type,
     r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": _not_literal,
     r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": _not_literal,
     r"required: ([^\n]+)": _missing,
     r"(?s)Problems parsing config: (.+)": _not_yaml,
+    r"Not a valid subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _no_kind,
+    r"- Expected an? <class '(?!NoneType)([^']+)'>\n(?s:.*?)Given value: ([^\n]*)": _wrong_type,
 }
+_KINDS: tuple[type[object], ...] = (VAE, Regularizer, Network, LatentGroup, LightningDataModule, Callback, Logger)
+_PLAIN = {"Sequence": "list", "Mapping": "dict", "NoneType": "null"}
+# What jsonargparse says around each complaint: types that it tried, and paths that it looked for.
+_FRAME = re.compile(
+    r"Does not validate|Subtypes:|Errors:|Given value|Expected an? (<class 'NoneType'>|path)|Problem with"
+)
+
+
+def _first_complaint(message: str) -> str:
+    lines = [line.strip().removeprefix("- ") for line in re.sub(r'Parser key "[^"]+":', "", message).splitlines()]
+    return _short(next((line for line in lines if line and not _FRAME.match(line)), message))
+
+
+def _short(value: str) -> str:
+    value = " ".join(value.split()).strip("'")
+    return value if len(value) <= 200 else f"{value[:200]}…"
+
+
+def _example(kind: str) -> str:
+    known = [cls.__name__ for base in _KINDS if base.__name__ == kind for cls in family(base)[1:]]
+    return min(known or [kind])
+
+
+def check_sections(config: Namespace) -> None:
+    """Refuse what jsonargparse lets pass: a trainer that is no settings, and null wherever there is a default.
+
+    Raises:
+        ArgumentError: Something is wrong; names it.
+    """
+    if not isinstance(config.trainer, Namespace):
+        raise ArgumentError(None, f"Parser key \"trainer\": Unable to load config '{config.trainer}'")
+    for key, section in (("model", config.model), ("data", config.data), ("callbacks", config.trainer.callbacks)):
+        _check_nulls(section, key)
+
+
+def _check_nulls(config: object, key: str) -> None:
+    if isinstance(config, (dict, list)):
+        for name, value in config.items() if isinstance(config, dict) else enumerate(config):
+            _check_nulls(value, f"{key}.{name}")
+    if not isinstance(config, Namespace) or "class_path" not in config:
+        return
+    for name, value in vars(config.get("init_args") or Namespace()).items():
+        parameter = _parameter(config.class_path.rpartition(".")[2], name)
+        if value is None and parameter is not None and not _takes_none(parameter):
+            raise ArgumentError(None, f'Parser key "{key}.{name}": it must not be null: give a value or leave it out')
+        _check_nulls(value, f"{key}.{name}")
+
+
+def _takes_none(parameter: inspect.Parameter) -> bool:
+    # One without a default gets its value from the data.
+    return parameter.default in (None, inspect.Parameter.empty) or type(None) in get_args(parameter.annotation)
+
+
+def _parameter(class_name: str, name: str) -> inspect.Parameter | None:
+    return next((found[name] for found in _signatures(class_name) if name in found), None)
 
 
 def _nearest(name: str, candidates: Iterable[str]) -> str:
@@ -106,16 +204,18 @@ def _nearest(name: str, candidates: Iterable[str]) -> str:
 
 
 def _classes() -> list[type]:
-    bases: tuple[type[object], ...] = (Specified, LightningDataModule, Callback, Logger)
-    return [cls for base in bases for cls in family(base)]
+    return [cls for base in _KINDS for cls in family(base)]
 
 
 def _arguments(class_name: str) -> set[str]:
+    return {name for found in _signatures(class_name) for name in found} - {"self", "args", "kwargs"}
+
+
+def _signatures(class_name: str) -> list[Mapping[str, inspect.Parameter]]:
+    """Arguments of a class and of those that it hands its own on to."""
     ancestry = [ancestor for cls in _classes() if cls.__name__ == class_name for ancestor in cls.__mro__]
-    signatures = [
-        inspect.signature(vars(ancestor)["__init__"]) for ancestor in ancestry if "__init__" in vars(ancestor)
-    ]
-    return {name for signature in signatures for name in signature.parameters} - {"self", "args", "kwargs"}
+    own = [vars(ancestor)["__init__"] for ancestor in ancestry if "__init__" in vars(ancestor)]
+    return [inspect.signature(constructor).parameters for constructor in own]
 
 
 def _keys() -> set[str]:

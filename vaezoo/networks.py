@@ -76,6 +76,7 @@ class ConvNetwork(Network):
         if self.kernels and (len(self.kernels) != len(self.channels) or set(self.kernels) - {2, 4}):
             raise ValueError(f"kernels must be 2 or 4 for each of {len(self.channels)} channels, not {self.kernels}")
         self.hidden = tuple(hidden)
+        _check_widths(channels=self.channels, hidden=self.hidden)
         self.features = self.hidden[-1]
         self.instance_norm, self.leak, self.odd_sizes = instance_norm, leak, odd_sizes
 
@@ -205,6 +206,7 @@ class DenseNetwork(Network):
         decoder_activation: Literal["relu", "tanh"] = "relu",
     ) -> None:
         self.encoder_widths, self.decoder_widths = tuple(encoder_widths), tuple(decoder_widths)
+        _check_widths(encoder_widths=self.encoder_widths, decoder_widths=self.decoder_widths)
         self.decoder_activation = decoder_activation
         self.features = self.encoder_widths[-1]
 
@@ -263,6 +265,12 @@ def _forked(trunk: Sequence[nn.Module], image: Sequence[nn.Module], heads: Seque
     if not heads:
         return nn.Sequential(*trunk, *image)
     return _ForkedDecoder(nn.Sequential(*trunk), nn.Sequential(*image), heads)
+
+
+def _check_widths(**widths: tuple[int, ...]) -> None:
+    for name, values in widths.items():
+        if not values or min(values) < 1:
+            raise ValueError(f"{name} must name at least one layer, each 1 wide or more, not {list(values)}")
 
 
 def _activation(leak: float) -> nn.Module:

@@ -5,9 +5,10 @@ hyperparameters is kept as `{"class_path": …, "init_args": …}` and built aga
 """
 
 import inspect
+import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import Self
 
@@ -15,7 +16,14 @@ T = TypeVar("T")
 
 
 class Specified:
-    """Base of everything a model is configured with; `spec` is what it was built from."""
+    """Base of everything a model is configured with; `spec` is what it was built from.
+
+    Weights, sizes, steps and rates are all finite and none is negative: a number that is not so is refused here, for
+    every class, unless it is named in `signed`.
+    """
+
+    signed: ClassVar[tuple[str, ...]] = ()
+    """Arguments that may be negative."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Keep the constructor's arguments before the constructor runs."""
@@ -26,7 +34,10 @@ class Specified:
         for name, parameter in signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 arguments |= arguments.pop(name, {})
-        object.__setattr__(self, "_arguments", {name: plain(value, name) for name, value in arguments.items()})
+        kept = {name: plain(value, name) for name, value in arguments.items()}
+        for name, value in kept.items():
+            _check_numbers(value, name, name in cls.signed)
+        object.__setattr__(self, "_arguments", kept)
         return self
 
     @property
@@ -76,6 +87,14 @@ def plain(value: Any, name: str) -> Any:
     raise TypeError(
         f"argument {name!r} is a {type(value).__name__}; a checkpoint keeps only numbers, strings and specs"
     )
+
+
+def _check_numbers(value: Any, name: str, signed: bool) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _check_numbers(item, name, signed)
+    if isinstance(value, (int, float)) and not (math.isfinite(value) and (signed or value >= 0)):
+        raise ValueError(f"{name} must be a {'finite number' if signed else 'number, 0 or more'}, not {value}")
 
 
 def family(cls: type[T]) -> list[type[T]]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from vaezoo.base import VAE
+from vaezoo.files import whole
 
 STEP = "trainer/global_step"
 LOSSES = ("val/loss", "val/recon")
@@ -86,6 +88,7 @@ def settle(logger: Namespace, folder: Path, experiment: str, command: str, check
         checkpoint: Checkpoint to start from.
     """
     args = logger.init_args
+    _refuse_keys(args.get("settings"))
     earlier = _note(checkpoint) if checkpoint and command in ("fit", "test") else {}
     if args.get("save_dir") == ".":
         args.save_dir = str(folder)
@@ -108,6 +111,17 @@ def settle(logger: Namespace, folder: Path, experiment: str, command: str, check
         args.mode = "offline"
 
 
+def _refuse_keys(settings: Any) -> None:
+    """A configuration is saved with the run: it must hold no key."""
+    named = settings.as_dict() if isinstance(settings, Namespace) else settings if isinstance(settings, dict) else {}
+    if secrets := [
+        name for name, value in named.items() if value is not None and re.search("key|token|password", name)
+    ]:
+        raise ValueError(
+            f"the logger's {secrets[0]} would be saved with the run: set WANDB_API_KEY or run `wandb login` instead"
+        )
+
+
 def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any]) -> None:
     """Start the run, offline where the network or W&B fails, and record where it comes from.
 
@@ -127,7 +141,8 @@ def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any
         for name in names:
             run.define_metric(name, step_metric=STEP, summary=f"{best},last")
     note = {key: getattr(run, key) or None for key in ("id", "entity", "project", "group", "name")}
-    (folder / _NOTE).write_text(json.dumps(note, indent=2) + "\n")
+    with whole(folder / _NOTE) as draft:
+        draft.write_text(json.dumps(note, indent=2) + "\n")
 
 
 def commit(folder: Path, tracked: str | None = None) -> str | None:

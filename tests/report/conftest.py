@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 
 from vaezoo.cli import run
 
@@ -36,6 +37,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (stranger / "config.yaml").write_text(json.dumps({"model": {"class_path": EVIL, EVIL: [EVIL]}}))
     (stranger / "metrics.csv").write_text(f'step,val/loss,"{EVIL.replace(chr(34), chr(34) * 2)}"\n0,1e9,2\n')
     write_scores(stranger / "checkpoints" / "metrics.json", {EVIL: {"definition": EVIL, "scores": {EVIL: score}}})
+    (stranger / "pictures").mkdir()
+    Image.new("RGB", (2, 2)).save(stranger / "pictures" / f"{EVIL.replace('/', '|')}.png")
     return folder
 
 

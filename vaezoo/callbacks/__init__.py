@@ -9,6 +9,7 @@ from vaezoo.callbacks.last_checkpoint import LastCheckpoint
 from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
 from vaezoo.callbacks.pictures import Pictures, SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
+from vaezoo.callbacks.save_config import SaveConfig
 
 __all__ = [
     "AddRegularizer",
@@ -19,6 +20,7 @@ __all__ = [
     "Pictures",
     "SaveClassSamples",
     "SaveCodeMatrices",
+    "SaveConfig",
     "SaveLabelTraversals",
     "SavePictures",
     "SavePositionMaps",

@@ -14,6 +14,7 @@ from vaezoo.evaluation.catalogue import METRICS, check
 from vaezoo.evaluation.report import latex, table, write_csv, write_json
 from vaezoo.evaluation.scores import Evaluation, evaluate
 from vaezoo.evaluation.sources import Sources, apart
+from vaezoo.files import whole
 
 
 def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -71,9 +72,9 @@ def _evaluated(
 
 def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
     lines, rows = Path(f"{stem}.csv"), Path(f"{stem}.tex")
-    lines.parent.mkdir(parents=True, exist_ok=True)
     write_csv(lines, evaluations)
-    rows.write_text(latex(evaluations))
+    with whole(rows) as draft:
+        draft.write_text(latex(evaluations))
     return [lines, rows]
 
 

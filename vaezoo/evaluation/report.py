@@ -12,6 +12,7 @@ from typing import Any
 
 from vaezoo import __version__
 from vaezoo.evaluation.scores import LEVEL, Evaluation, Result
+from vaezoo.files import whole
 
 PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
 DETAIL = re.compile(r"_(seed|train|\d+)$")
@@ -58,7 +59,7 @@ def latex(evaluations: Mapping[str, Evaluation]) -> str:
 
 def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
     """One line a checkpoint and score, details included."""
-    with path.open("w", newline="") as file:
+    with whole(path) as draft, draft.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["checkpoint", "metric", "score", "value", "low", "high", "images"])
         for label, evaluation in evaluations.items():
@@ -87,7 +88,8 @@ def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) ->
         "skipped": evaluation.skipped,
         "versions": versions(),
     }
-    path.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
+    with whole(path) as draft:
+        draft.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
 
 
 def _rows(evaluations: Mapping[str, Evaluation]) -> list[list[str]]:

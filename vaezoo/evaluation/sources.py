@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
+
+from vaezoo.checkpoints import data_settings, read_yaml
 
 
 class Sources:
@@ -19,7 +20,7 @@ class Sources:
     """
 
     def __init__(self, data_class: type[LightningDataModule], args: list[str]) -> None:
-        self.args = args
+        self.args, self.data_class = args, data_class
         self.parser = ArgumentParser(exit_on_error=False)
         self.parser.add_subclass_arguments(data_class, "data")
         self._known: dict[str, tuple[Any, dict[str, Any]]] = {}
@@ -27,7 +28,8 @@ class Sources:
     def of(self, checkpoint: Path) -> tuple[Any, dict[str, Any]]:
         """The data of a run, as its configuration and the command line have it, and these settings."""
         named = any(arg == "--data" or arg.startswith("--data=") for arg in self.args)
-        args = self.args if named else [f"--data={json.dumps(_configured(checkpoint))}", *self.args]
+        configured = [] if named else [f"--data={json.dumps(_configured(checkpoint, self.data_class))}"]
+        args = [*configured, *self.args]
         config = self.parser.parse_args(args)
         arguments = config.data.get("init_args")
         settings = {"class": config.data.class_path, "arguments": arguments.as_dict() if arguments else {}}
@@ -40,11 +42,10 @@ class Sources:
         return self._known[key]
 
 
-def _configured(checkpoint: Path) -> dict[str, Any]:
+def _configured(checkpoint: Path, data_class: type[LightningDataModule]) -> dict[str, Any]:
     for folder in (checkpoint.parent.parent, checkpoint.parent):
         if (folder / "config.yaml").is_file():
-            settings: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())["data"]
-            return settings
+            return data_settings(read_yaml(folder / "config.yaml"), data_class)
     raise FileNotFoundError(
         f"{checkpoint.parent.parent} holds no config.yaml that names the data: give --data, say --data BlobsDataModule"
     )

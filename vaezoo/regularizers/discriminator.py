@@ -42,6 +42,8 @@ class DiscriminatedTotalCorrelation(Regularizer):
         betas: tuple[float, float] = (0.5, 0.9),
     ) -> None:
         super().__init__()
+        if min(dim, width, depth) < 1:
+            raise ValueError(f"dim, width and depth must be at least 1, not {dim}, {width} and {depth}")
         self.latent, self.gamma, self.lr, self.betas = latent, gamma, lr, (betas[0], betas[1])
         layers: list[nn.Module] = []
         for inputs, outputs in pairwise((dim, *[width] * depth)):

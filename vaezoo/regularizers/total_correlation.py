@@ -22,12 +22,16 @@ class TotalCorrelation(Regularizer):
         estimator: "mws", minibatch-weighted sampling; "mss", minibatch-stratified sampling; "batch", the batch alone.
     """
 
+    signed = ("weight",)  # β − 1 of a β-TCVAE with β below 1
+
     def __init__(
         self, latent: str = "z", weight: float = 5.0, dataset_size: int | None = None, estimator: Estimator = "mws"
     ) -> None:
         super().__init__()
         if estimator not in ("mws", "mss", "batch"):
             raise ValueError(f"estimator must be 'mws', 'mss' or 'batch', not {estimator!r}")
+        if dataset_size is not None and dataset_size < 1:
+            raise ValueError(f"dataset_size must be at least 1, not {dataset_size}")
         self.latent, self.weight, self.dataset_size, self.estimator = latent, weight, dataset_size, estimator
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:

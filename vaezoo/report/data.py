@@ -7,6 +7,7 @@ import torch
 from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
 
+from vaezoo.checkpoints import data_settings
 from vaezoo.report.runs import Run
 from vaezoo.report.strips import Images
 from vaezoo.types import Batch
@@ -24,6 +25,7 @@ class RunImages:
     """
 
     def __init__(self, data_class: type[LightningDataModule]) -> None:
+        self.data_class = data_class
         self.parser = ArgumentParser(exit_on_error=False)
         self.parser.add_subclass_arguments(data_class, "data")
         self._known: dict[str, Images | Exception] = {}
@@ -34,9 +36,7 @@ class RunImages:
         Raises:
             Exception: Whatever keeps the data from being opened, files that are not here above all.
         """
-        settings = run.config.get("data")
-        if not isinstance(settings, dict):
-            raise ValueError("the configuration names no data")
+        settings = data_settings(run.config, self.data_class)
         key = json.dumps(settings, sort_keys=True, default=str)
         if key not in self._known:
             try:
@@ -49,7 +49,7 @@ class RunImages:
         return found
 
     def _first(self, settings: dict[str, Any]) -> Images:
-        arguments = dict(settings.get("init_args") or {})
+        arguments = dict(settings["init_args"])
         arguments |= {"num_workers": 0, "device_resident": False}  # a few images need neither
         if "download" in arguments:
             arguments["download"] = False  # a report looks at what is here

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from vaezoo.files import whole
 from vaezoo.report.pictures import Picture
 from vaezoo.report.runs import Run
 from vaezoo.report.strips import Drawn
@@ -34,25 +35,21 @@ def write_page(path: Path, entries: Sequence[Entry]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    temporary = _temporary(path)
-    try:
-        temporary.write_text(page(entries), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OSError(f"cannot write {path}: {error.strerror}") from error
+    with whole(path) as draft:
+        draft.write_text(page(entries), encoding="utf-8")
 
 
 def check_writable(path: Path) -> None:
     """Fail now rather than after everything is drawn."""
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; name a file, for example report.html")
     try:
-        if path.is_dir():
-            raise IsADirectoryError(0, "it is a folder; name a file, for example report.html")
         path.parent.mkdir(parents=True, exist_ok=True)
-        _temporary(path).touch()
-        _temporary(path).unlink()
+        probe = path.with_name(f".{path.name}.{os.getpid()}")
+        probe.touch()
+        probe.unlink()
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror}") from error
+        raise OSError(f"cannot write {path}: {error.strerror}; name another place with -o") from error
 
 
 def page(entries: Sequence[Entry]) -> str:
@@ -110,7 +107,3 @@ def _finite(value: Any) -> Any:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from vaezoo.checkpoints import read_yaml
 from vaezoo.report.logs import Curve, read_curves
 from vaezoo.report.scores import Score, last_values, read_scores
 
@@ -118,7 +117,7 @@ def _below(path: Path) -> Iterator[Path]:
 
 
 def _read_config(run: Run, file: Path, points: int) -> None:
-    config = yaml.safe_load(file.read_text(encoding="utf-8"))
+    config = read_yaml(file)
     if not isinstance(config, dict):
         raise ValueError("it holds no settings")
     run.config, run.settings = config, flat(config)

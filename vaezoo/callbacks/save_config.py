@@ -1,0 +1,22 @@
+"""The configuration that repeats a run, in its folder."""
+
+from pathlib import Path
+
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.cli import SaveConfigCallback
+
+from vaezoo.files import whole
+
+
+class SaveConfig(SaveConfigCallback):
+    """Writes `config.yaml` whole or not at all: later commands trust what they find there."""
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Write it once, where the run's other files go."""
+        folder = trainer.log_dir  # a collective call: on every rank
+        if self.already_saved or folder is None:
+            return
+        if trainer.is_global_zero:
+            with whole(Path(folder) / self.config_filename) as draft:
+                draft.write_text(self.parser.dump(self.config, skip_none=False), encoding="utf-8")
+        self.already_saved = True

@@ -1,0 +1,31 @@
+"""Files that are there whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a draft to write to, which takes the place of the file once it is complete and on the disk.
+
+    Whatever goes wrong meanwhile, a full disk or an interrupt, the file stays what it was and the draft is removed.
+
+    Args:
+        path: The file; its folder is made where it is missing.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield draft
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror or str(error), str(path)) from error
+    finally:
+        draft.unlink(missing_ok=True)
