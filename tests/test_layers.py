@@ -8,13 +8,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"types"},
-    {"functional", "distributed", "schedules", "specs", "figures"},
+    {"functional", "distributed", "schedules", "specs", "figures", "noise", "storage"},
     {"networks", "latents"},
     {"mixture"},
     {"regularizers"},
     {"base"},
     {"models"},
-    {"checkpoints", "errors", "tracking"},
+    {"checkpoints", "errors", "resuming", "tracking"},
     {"evaluation"},
     {"callbacks"},
     {"dashboard", "report", "traversal"},
@@ -36,6 +36,7 @@ ALLOWED = {
         "metrics",
         "figures",
         "evaluation",
+        "storage",
     },
     "report": {"report", "types", "latents", "base", "checkpoints"},
     "__init__": set(LEVEL) | {"metrics"},

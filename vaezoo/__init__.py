@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vaezoo.callbacks import (
         AddRegularizer,
         EvaluateDisentanglement,
+        LastCheckpoint,
         SaveClassSamples,
         SaveCodeMatrices,
         SaveLabelTraversals,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         SavePriors,
         SaveTransfers,
         SaveUnitNats,
+        StopOnSignal,
     )
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
         Regularizer,
         TotalCorrelation,
     )
+    from vaezoo.storage import AtomicCheckpointIO
     from vaezoo.types import Batch, Forward, Term
 
 __version__ = "0.1.0"
@@ -47,6 +50,7 @@ _HOME = {
     "AddRegularizer": "callbacks",
     "AggregatePosterior": "regularizers",
     "AnnealedVAE": "models",
+    "AtomicCheckpointIO": "storage",
     "Batch": "types",
     "BetaVAE": "models",
     "Capacity": "regularizers",
@@ -62,6 +66,7 @@ _HOME = {
     "JointVAE": "models",
     "KL": "regularizers",
     "LaRVAE": "models",
+    "LastCheckpoint": "callbacks",
     "LabelLikelihood": "regularizers",
     "LabelReconstruction": "regularizers",
     "LabelReplacement": "regularizers",
@@ -77,6 +82,7 @@ _HOME = {
     "SaveTransfers": "callbacks",
     "SaveUnitNats": "callbacks",
     "SavePictures": "callbacks",
+    "StopOnSignal": "callbacks",
     "TCVAE": "models",
     "Term": "types",
     "TotalCorrelation": "regularizers",
@@ -93,6 +99,7 @@ __all__ = [
     "AddRegularizer",
     "AggregatePosterior",
     "AnnealedVAE",
+    "AtomicCheckpointIO",
     "Batch",
     "BetaVAE",
     "Capacity",
@@ -109,6 +116,7 @@ __all__ = [
     "LabelLikelihood",
     "LabelReconstruction",
     "LabelReplacement",
+    "LastCheckpoint",
     "MixtureLatent",
     "Overlap",
     "PartedVAE",
@@ -121,6 +129,7 @@ __all__ = [
     "SavePriors",
     "SaveTransfers",
     "SaveUnitNats",
+    "StopOnSignal",
     "Term",
     "TotalCorrelation",
     "WeLaVAE",

@@ -4,13 +4,15 @@ from vaezoo.callbacks.add_regularizer import AddRegularizer
 from vaezoo.callbacks.class_pictures import SaveClassSamples, SavePriors, SaveTransfers
 from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
-from vaezoo.callbacks.last_checkpoint import LastCheckpoint
+from vaezoo.callbacks.last_checkpoint import BestCheckpoint, LastCheckpoint
 from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
 from vaezoo.callbacks.pictures import Pictures, SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
+from vaezoo.callbacks.stop_on_signal import StopOnSignal
 
 __all__ = [
     "AddRegularizer",
+    "BestCheckpoint",
     "EvaluateDisentanglement",
     "LastCheckpoint",
     "Pictures",
@@ -22,5 +24,6 @@ __all__ = [
     "SavePriors",
     "SaveTransfers",
     "SaveUnitNats",
+    "StopOnSignal",
     "ThroughputBar",
 ]
