@@ -11,8 +11,8 @@ from vaezoo.storage import read
 def load(path: str | Path, map_location: Any = "cpu") -> VAE:
     """Load the model that a checkpoint holds, whatever its class.
 
-    Only tensors and plain data are read; nothing in the file is executed. A damaged file is an error. A model defined elsewhere must be imported
-    first.
+    Only tensors and plain data are read; nothing in the file is executed, and a damaged one is an error. A model
+    defined elsewhere must be imported first.
 
     Args:
         path: A checkpoint that Lightning wrote.

@@ -141,7 +141,10 @@ class ZooCLI(LightningCLI):
             ]
         if config.log_every_n_steps is None and 0 < config.max_steps < 50:
             kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
-        kwargs["callbacks"] = [*(config.callbacks or []), *_default_callbacks(config)]
+        self._signals = StopOnSignal()
+        callbacks = [self._signals, *(config.callbacks or []), *_default_callbacks(config)]
+        # What the last checkpoint holds must include what the others note at the same step.
+        kwargs["callbacks"] = sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO()]
@@ -167,8 +170,7 @@ class ZooCLI(LightningCLI):
         except SIGTERMException as error:
             if "LOCAL_RANK" in os.environ and not self.trainer.is_global_zero:
                 raise SystemExit(0) from error  # any other code, and the launcher would kill the first rank
-            received = next((c.received for c in self.trainer.callbacks if isinstance(c, StopOnSignal)), None)
-            number = signal.Signals(received or signal.SIGTERM)
+            number = signal.Signals(self._signals.received or signal.SIGTERM)
             last = self.run_dir / "checkpoints" / "last.ckpt"
             how = f"vaezoo fit --config {self.run_dir}/config.yaml --ckpt_path {last}"
             print(f"stopped by {number.name} after step {self.trainer.global_step}", end="; ")
@@ -266,9 +268,9 @@ def _last(experiment: Path, seed: Any) -> str | None:
 
 
 def _default_callbacks(config: Namespace) -> list[Callback]:
-    """Signals, the last and the best checkpoint, and the progress bar, where the configuration names no others."""
+    """The last and the best checkpoint, and the progress bar, where the configuration names no others."""
     given = config.callbacks or []
-    callbacks: list[Callback] = [] if any(isinstance(c, StopOnSignal) for c in given) else [StopOnSignal()]
+    callbacks: list[Callback] = []
     if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):
         callbacks.append(ThroughputBar())
     if config.enable_checkpointing is not False:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.base import VAE
 from vaezoo.storage import PREVIOUS, DamagedCheckpointError, read

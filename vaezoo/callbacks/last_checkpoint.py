@@ -119,7 +119,8 @@ def link(path: Path, name: Path) -> None:
 
 
 def _fitting(trainer: Trainer) -> bool:
-    return trainer.state.fn == TrainerFn.FITTING and not trainer.sanity_checking and not trainer.fast_dev_run
+    dry = trainer.fast_dev_run  # type: ignore[attr-defined]  # Lightning sets it from elsewhere
+    return trainer.state.fn == TrainerFn.FITTING and not trainer.sanity_checking and not dry
 
 
 def _validates_now(trainer: Trainer) -> bool:

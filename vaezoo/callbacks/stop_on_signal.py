@@ -47,7 +47,7 @@ class StopOnSignal(Callback):
             signal.signal(number, signal.SIG_DFL)
 
     def _stop(self, trainer: Trainer) -> None:
-        """Let Lightning's loops end, on all ranks after the same batch; they wait for each other at each batch anyway."""
+        """Let Lightning's loops end, on all ranks after the same batch: these wait for each other there anyway."""
         stop = self.received is not None
         if trainer.world_size > 1:
             stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
