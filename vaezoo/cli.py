@@ -80,9 +80,14 @@ class ZooCLI(LightningCLI):
                 Path(str(files[0])).stem if files else config.model.class_path.rpartition(".")[2].lower()
             )
         if config.get("ckpt_path") == "last":
-            config.ckpt_path = _last(Path(config.runs_dir) / config.experiment, config.seed_everything)
+            experiment = Path(config.runs_dir) / config.experiment
+            config.ckpt_path = _last(experiment, config.seed_everything)
             if config.ckpt_path and config.seed_everything is True:
                 config.seed_everything = seed_of(Path(config.ckpt_path).parent.parent)
+            if not config.ckpt_path and self.config.subcommand != "fit":
+                raise FileNotFoundError(f"no checkpoint in {experiment}")
+            if not config.ckpt_path:
+                print(f"no checkpoint in {experiment}: starting from scratch")
 
     def _parse_ckpt_path(self) -> None:
         """The model comes from the configuration alone; Lightning would merge the checkpoint's arguments into it."""
@@ -260,11 +265,8 @@ def _last(experiment: Path, seed: Any) -> str | None:
     """The experiment's newest checkpoint, the same for all ranks that this process starts; None where there is none."""
     if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
         return os.environ["VAEZOO_LAST"] or None
-    path = newest(experiment, seed)
-    if path is None:
-        print(f"no checkpoint in {experiment}: starting from scratch")
-    os.environ["VAEZOO_LAST"] = str(path or "")
-    return str(path) if path else None
+    os.environ["VAEZOO_LAST"] = last = str(newest(experiment, seed) or "")
+    return last or None
 
 
 def _default_callbacks(config: Namespace) -> list[Callback]:

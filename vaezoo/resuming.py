@@ -31,6 +31,8 @@ def newest(experiment: Path, seed: Any) -> Path | None:
             if damaged:
                 rank_zero_warn(f"{damaged}: continuing from {path}")
             return path
+    if damaged:
+        rank_zero_warn(f"{damaged}, and no other checkpoint can be loaded")
     return None
 
 
