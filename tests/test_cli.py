@@ -23,6 +23,7 @@ SHORT = ["--trainer.max_steps=2", "--trainer.limit_val_batches=1", "--trainer.nu
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("VAEZOO_RUN", raising=False)
+    monkeypatch.delenv("VAEZOO_LAST", raising=False)
     monkeypatch.delenv("VAEZOO_DEBUG", raising=False)
 
 

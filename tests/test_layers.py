@@ -8,13 +8,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"types", "files"},
-    {"functional", "distributed", "schedules", "specs", "figures"},
+    {"functional", "distributed", "schedules", "specs", "figures", "noise", "storage"},
     {"networks", "latents"},
     {"mixture"},
     {"regularizers"},
     {"base"},
     {"models"},
-    {"checkpoints", "errors", "failures", "tracking"},
+    {"checkpoints", "errors", "failures", "resuming", "tracking"},
     {"evaluation"},
     {"callbacks"},
     {"dashboard", "report", "traversal"},
@@ -37,6 +37,7 @@ ALLOWED = {
         "metrics",
         "figures",
         "evaluation",
+        "storage",
     },
     "report": {"report", "types", "files", "latents", "base", "checkpoints"},
     "__init__": set(LEVEL) | {"metrics"},

@@ -1,17 +1,21 @@
 """Two processes with half a batch each compute what one process computes with the whole."""
 
 import os
+import signal
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from lightning.pytorch import Callback
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from tests.test_distributed import free_port
 from tests.test_models import trainer
+from tests.test_resuming import Signalled, run, same_end
 from tests.zoo import MODELS, a_batch, in_order
 from vaezoo.latents import Concrete, Gaussian
 from vaezoo.types import Batch
@@ -96,24 +100,42 @@ def trained(name: str, folder: Path) -> list[Tensor]:
     return [p.detach() for p in model.parameters()]
 
 
+def resumed(rank: int, folder: Path) -> dict[int, tuple[float, float, float]]:
+    """Stop both ranks by a signal to the second, and compare with an unbroken run; what callbacks drew in it."""
+    os.environ["PL_GLOBAL_SEED"] = "3"
+    ddp = {"devices": WORLD, "strategy": "ddp"}
+    unbroken = run("FactorVAE", folder / "unbroken", **ddp)
+    stop = [Signalled(signal.SIGTERM, 2)] if rank else [Callback()]
+    stopped = run("FactorVAE", folder / "first", None, *stop, **ddp)
+    assert stopped.model.step == 2
+    same_end(unbroken, run("FactorVAE", folder / "second", folder / "first" / "checkpoints" / "last.ckpt", **ddp), 2)
+    del os.environ["PL_GLOBAL_SEED"]
+    return unbroken.drawn
+
+
 def process(rank: int, port: int, folder: str) -> None:
     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", world_size=WORLD, rank=rank)
+    os.environ |= {"LOCAL_RANK": str(rank), "NODE_RANK": "0"}  # so that a Trainer knows its place
+    drawn = resumed(rank, Path(folder))
     share_noise(rank, WORLD)
     found = {name: first_step(name, rank, WORLD) for name in MODELS}
-    os.environ |= {"LOCAL_RANK": str(rank), "NODE_RANK": "0"}  # so that a Trainer knows its place
     fits = {name: trained(name, Path(folder)) for name in MODELS}
-    torch.save((found, alternate(rank, WORLD, Path(folder)), fits), Path(folder) / f"{rank}.pt")
+    torch.save((found, alternate(rank, WORLD, Path(folder)), fits, drawn), Path(folder) / f"{rank}.pt")
     dist.destroy_process_group()
 
 
-Found = tuple[dict[str, tuple[Tensor, list[Tensor]]], list[Tensor], dict[str, list[Tensor]]]
+class Found(NamedTuple):
+    steps: dict[str, tuple[Tensor, list[Tensor]]]
+    alternated: list[Tensor]
+    fits: dict[str, list[Tensor]]
+    drawn: dict[int, tuple[float, float, float]]
 
 
 @pytest.fixture(scope="module")
 def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
     folder = tmp_path_factory.mktemp("ranks")
     mp.spawn(process, args=(free_port(), str(folder)), nprocs=WORLD)
-    return [torch.load(folder / f"{rank}.pt") for rank in range(WORLD)]
+    return [Found(*torch.load(folder / f"{rank}.pt")) for rank in range(WORLD)]
 
 
 @pytest.fixture
@@ -128,9 +150,9 @@ def shared_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_loss_and_gradients_equal_those_of_one_process(name: str, two_ranks: list[Found]) -> None:
     loss, gradients = first_step(name, 0, 1)
     expected = torch.cat([gradient.flatten() for gradient in gradients])
-    for rank, _, _ in two_ranks:
-        torch.testing.assert_close(rank[name][0], loss, rtol=1e-5, atol=1e-5)
-        found = torch.cat([gradient.flatten() for gradient in rank[name][1]])
+    for rank in two_ranks:
+        torch.testing.assert_close(rank.steps[name][0], loss, rtol=1e-5, atol=1e-5)
+        found = torch.cat([gradient.flatten() for gradient in rank.steps[name][1]])
         assert (found - expected).norm() / expected.norm() < 1e-5
 
 
@@ -139,8 +161,8 @@ def test_supervised_and_full_steps_under_ddp_equal_those_of_one_process(two_rank
     torch.manual_seed(0)
     start = torch.cat([p.detach().flatten() for p in MODELS["PartedVAE of two variables"]().parameters()])
     expected = torch.cat([p.flatten() for p in alternate(0, 1, tmp_path)]) - start
-    for _, parameters, _ in two_ranks:
-        found = torch.cat([p.flatten() for p in parameters]) - start
+    for rank in two_ranks:
+        found = torch.cat([p.flatten() for p in rank.alternated]) - start
         assert (found - expected).norm() / expected.norm() < 1e-4
 
 
@@ -148,7 +170,14 @@ def test_supervised_and_full_steps_under_ddp_equal_those_of_one_process(two_rank
 def test_every_model_trains_under_ddp_in_mixed_precision(name: str, two_ranks: list[Found]) -> None:
     torch.manual_seed(0)
     start = list(MODELS[name]().parameters())
-    first, second = (fits[name] for _, _, fits in two_ranks)
+    first, second = (rank.fits[name] for rank in two_ranks)
     assert all(torch.equal(*pair) for pair in zip(first, second, strict=True))
     assert all(p.isfinite().all() for p in first)
     assert sum(not torch.equal(*pair) for pair in zip(first, start, strict=True)) > len(start) / 2
+
+
+def test_ranks_draw_different_noise(two_ranks: list[Found]) -> None:
+    """That a run of two ranks continues exactly, and that a signal to one stops both, was asserted in the processes."""
+    first, second = (rank.drawn for rank in two_ranks)
+    assert first.keys() == second.keys()
+    assert len({value for rank in two_ranks for drawn in rank.drawn.values() for value in drawn}) == 2 * 3 * len(first)

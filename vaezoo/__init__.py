@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AddRegularizer,
         EvaluateDisentanglement,
         GuardFinite,
+        LastCheckpoint,
         SaveClassSamples,
         SaveCodeMatrices,
         SaveLabelTraversals,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         SavePriors,
         SaveTransfers,
         SaveUnitNats,
+        StopOnSignal,
     )
     from vaezoo.checkpoints import load
     from vaezoo.latents import ConcreteLatent, GaussianLatent
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         Regularizer,
         TotalCorrelation,
     )
+    from vaezoo.storage import AtomicCheckpointIO
     from vaezoo.types import Batch, Forward, Term
 
 __version__ = "0.1.0"
@@ -48,6 +51,7 @@ _HOME = {
     "AddRegularizer": "callbacks",
     "AggregatePosterior": "regularizers",
     "AnnealedVAE": "models",
+    "AtomicCheckpointIO": "storage",
     "Batch": "types",
     "BetaVAE": "models",
     "Capacity": "regularizers",
@@ -64,6 +68,7 @@ _HOME = {
     "JointVAE": "models",
     "KL": "regularizers",
     "LaRVAE": "models",
+    "LastCheckpoint": "callbacks",
     "LabelLikelihood": "regularizers",
     "LabelReconstruction": "regularizers",
     "LabelReplacement": "regularizers",
@@ -79,6 +84,7 @@ _HOME = {
     "SaveTransfers": "callbacks",
     "SaveUnitNats": "callbacks",
     "SavePictures": "callbacks",
+    "StopOnSignal": "callbacks",
     "TCVAE": "models",
     "Term": "types",
     "TotalCorrelation": "regularizers",
@@ -95,6 +101,7 @@ __all__ = [
     "AddRegularizer",
     "AggregatePosterior",
     "AnnealedVAE",
+    "AtomicCheckpointIO",
     "Batch",
     "BetaVAE",
     "Capacity",
@@ -112,6 +119,7 @@ __all__ = [
     "LabelLikelihood",
     "LabelReconstruction",
     "LabelReplacement",
+    "LastCheckpoint",
     "MixtureLatent",
     "Overlap",
     "PartedVAE",
@@ -124,6 +132,7 @@ __all__ = [
     "SavePriors",
     "SaveTransfers",
     "SaveUnitNats",
+    "StopOnSignal",
     "Term",
     "TotalCorrelation",
     "WeLaVAE",

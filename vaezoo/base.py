@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from vaezoo.functional import Likelihood, full_precision, reconstruction
 from vaezoo.latents import GaussianLatent, LatentGroup
 from vaezoo.networks import BurgessNetwork, Network, Shape
+from vaezoo.noise import seed_batch
 from vaezoo.regularizers import KL, Regularizer
 from vaezoo.specs import Specified, plain
 from vaezoo.types import Batch, Forward, Latent, Term
@@ -133,6 +134,10 @@ class VAE(Specified, LightningModule):
     def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
         """−log p(x|z), the batch mean."""
         return Term(reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).mean(), {})
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        """Make the batch's noise a function of seed, rank and batch; Lightning restores the number of the batch."""
+        seed_batch(self.trainer.global_rank, self.trainer.fit_loop.total_batch_idx, self.device)
 
     def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""

@@ -1,38 +1,29 @@
 """What runs leave, read without executing any of it: models from checkpoints, and the data that they name."""
 
-import pickle
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.models import VAE
 from vaezoo.specs import find
+from vaezoo.storage import read
 
 
 def load(path: str | Path, map_location: Any = "cpu") -> VAE:
     """Load the model that a checkpoint holds, whatever its class.
 
-    Only tensors and plain data are read; nothing in the file is executed. A model defined elsewhere must be imported
-    first.
+    Only tensors and plain data are read; nothing in the file is executed, and a damaged one is an error. A model
+    defined elsewhere must be imported first.
 
     Args:
         path: A checkpoint that Lightning wrote.
         map_location: Device to load to, as in `torch.load`.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no checkpoint at {path}")
-    try:
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except (pickle.UnpicklingError, EOFError, KeyError, RuntimeError, ValueError) as error:
-        raise ValueError(
-            f"{path} holds more than tensors and plain data, or is damaged; nothing in it was executed: give one "
-            "that vaezoo wrote"
-        ) from error
-    if not isinstance(checkpoint, dict) or "model_class" not in checkpoint:
+    checkpoint = read(path, mmap=True)
+    if "model_class" not in checkpoint:
         raise ValueError(f"{path} was not written by a vaezoo model; use its class's load_from_checkpoint")
     # Lightning lets a checkpoint name the function that builds the model, which imports whatever class it is told.
     options = {"weights_only": True, "_instantiator": None}

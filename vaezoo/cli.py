@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import time
 import warnings
@@ -15,13 +16,23 @@ import numpy as np
 import torch
 from jsonargparse import ArgumentError, Namespace, set_parsing_settings
 from lightning.pytorch import Callback, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint, ProgressBar
+from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
+from lightning.pytorch.plugins import CheckpointIO
 from lightning.pytorch.utilities import rank_zero_only
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from datamodules import ImageDataModule
-from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError, SaveConfig, ThroughputBar
+from vaezoo.callbacks import (
+    BestCheckpoint,
+    GuardFinite,
+    LastCheckpoint,
+    NonFiniteError,
+    SaveConfig,
+    StopOnSignal,
+    ThroughputBar,
+)
 from vaezoo.dashboard import run_dashboard
 from vaezoo.errors import check_sections, one_line
 from vaezoo.evaluation.command import run_evaluate
@@ -29,6 +40,8 @@ from vaezoo.failures import explain
 from vaezoo.files import whole
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
+from vaezoo.resuming import finished, newest, require_same_model, seed_of
+from vaezoo.storage import AtomicCheckpointIO, read, sweep
 from vaezoo.tracking import Facts, begin, settle
 from vaezoo.traversal import run_traverse
 
@@ -41,6 +54,10 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,
 }
+
+
+class _NothingToDo(Exception):  # noqa: N818  # not an error
+    pass
 
 
 class ZooCLI(LightningCLI):
@@ -65,7 +82,7 @@ class ZooCLI(LightningCLI):
                 action._typehint = int | float | None  # type: ignore[attr-defined]
 
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
-        """Parse, and name the experiment after its configuration file or its model."""
+        """Parse, name the experiment after its configuration file or its model, and find its last checkpoint."""
         self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]
         check_sections(config)
@@ -74,6 +91,15 @@ class ZooCLI(LightningCLI):
             config.experiment = (
                 Path(str(files[0])).stem if files else config.model.class_path.rpartition(".")[2].lower()
             )
+        if config.get("ckpt_path") == "last":
+            experiment = Path(config.runs_dir) / config.experiment
+            config.ckpt_path = _last(experiment, config.seed_everything)
+            if config.ckpt_path and config.seed_everything is True:
+                config.seed_everything = seed_of(Path(config.ckpt_path).parent.parent)
+            if not config.ckpt_path and self.config.subcommand != "fit":
+                raise FileNotFoundError(f"no checkpoint in {experiment}")
+            if not config.ckpt_path:
+                print(f"no checkpoint in {experiment}: starting from scratch")
 
     def _parse_ckpt_path(self) -> None:
         """The model comes from the configuration alone; Lightning would merge the checkpoint's arguments into it."""
@@ -82,14 +108,33 @@ class ZooCLI(LightningCLI):
         """Choose the run's folder, send every logger there, and let no checkpoint execute anything."""
         config = self.config[self.subcommand]
         config.weights_only = True
+        self._checkpoint = self._continued(config) if self.subcommand == "fit" else None
         self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
                 settle(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
 
+    def _continued(self, config: Namespace) -> dict[str, Any] | None:
+        """What the checkpoint that a fit continues from holds; a run that is complete ends here."""
+        for folder in (Path(config.runs_dir) / config.experiment).glob("*/checkpoints"):
+            sweep(folder)
+        if config.ckpt_path is None or "://" in str(config.ckpt_path):
+            return None
+        checkpoint = read(Path(config.ckpt_path), mmap=True)
+        if finished(checkpoint, config.trainer.max_steps, config.trainer.max_epochs):
+            raise _NothingToDo(
+                f"the run of {config.ckpt_path} is complete after step {checkpoint['global_step']}: nothing to do; "
+                "a higher --trainer.max_steps lets it go on"
+            )
+        print(f"continuing from {config.ckpt_path}, step {checkpoint['global_step']}")
+        return checkpoint
+
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
+        if self._checkpoint is not None:
+            require_same_model(self.model, self._checkpoint)
+            self._checkpoint = None
         data = self.config[self.subcommand].data.get("init_args")
         if data is not None and "source" in data:
             data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
@@ -102,14 +147,26 @@ class ZooCLI(LightningCLI):
                 logger for logger in (given if isinstance(given, list) else [given]) if isinstance(logger, Logger)
             ]
             kwargs["logger"] = [
-                CSVLogger(self.run_dir.parent.parent, self.run_dir.parent.name, self.run_dir.name),
+                # Each row goes to disk at once: what a killed run has logged before its last checkpoint is not lost.
+                CSVLogger(
+                    self.run_dir.parent.parent,
+                    self.run_dir.parent.name,
+                    self.run_dir.name,
+                    flush_logs_every_n_steps=1,
+                ),
                 *others,
             ]
         elif config.default_root_dir is None:
             kwargs["default_root_dir"] = self.run_dir  # no logger says where files go, and nothing goes beside the runs
         if config.log_every_n_steps is None and 0 < config.max_steps < 50:
             kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
-        kwargs["callbacks"] = [*(config.callbacks or []), *_default_callbacks(config)]
+        self._signals = StopOnSignal()
+        callbacks = [self._signals, *(config.callbacks or []), *_default_callbacks(config)]
+        # What the last checkpoint holds must include what the others note at the same step.
+        kwargs["callbacks"] = sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
+        plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
+        if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
+            kwargs["plugins"] = [*plugins, AtomicCheckpointIO()]
         trainer: Trainer = super().instantiate_trainer(**kwargs)
         self._track(trainer)
         return trainer
@@ -124,6 +181,20 @@ class ZooCLI(LightningCLI):
                 facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
                 complete = json.loads(self._parser(self.subcommand).dump(config, format="json"))
                 begin(logger, self.run_dir, facts, complete)
+
+    def fit(self, **kwargs: Any) -> None:
+        """Train; where a signal stops it, say how to continue and exit as the signal's default action would."""
+        try:
+            self.trainer.fit(**kwargs)
+        except SIGTERMException as error:
+            if "LOCAL_RANK" in os.environ and not self.trainer.is_global_zero:
+                raise SystemExit(0) from error  # any other code, and the launcher would kill the first rank
+            number = signal.Signals(self._signals.received or signal.SIGTERM)
+            last = self.run_dir / "checkpoints" / "last.ckpt"
+            how = f"vaezoo fit --config {self.run_dir}/config.yaml --ckpt_path {last}"
+            print(f"stopped by {number.name} after step {self.trainer.global_step}", end="; ")
+            print(f"to continue: {how}" if last.is_file() else "no checkpoint was saved", flush=True)
+            raise SystemExit(128 + number) from error
 
     def predict(self, **kwargs: Any) -> None:
         """Save the codes of the test images, of this rank's share where there are several."""
@@ -169,6 +240,16 @@ def run(args: list[str]) -> int:
             parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
             args=args,
         )
+    except _NothingToDo as reason:
+        print(reason)
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):  # before the first step, or the second Ctrl-C
+            return 130
+        if isinstance(stop, SIGTERMException):
+            return 143
+        raise
     except ArgumentError as error:
         if debug:
             raise
@@ -197,15 +278,24 @@ def _new_folder(experiment: Path) -> Path:
     return experiment / version
 
 
+def _last(experiment: Path, seed: Any) -> str | None:
+    """The experiment's newest checkpoint, the same for all ranks that this process starts; None where there is none."""
+    if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
+        return os.environ["VAEZOO_LAST"] or None
+    os.environ["VAEZOO_LAST"] = last = str(newest(experiment, seed) or "")
+    return last or None
+
+
 def _default_callbacks(config: Namespace) -> list[Callback]:
     """The guard, the last and the best checkpoint, and the progress bar, where the configuration names no others."""
     given = config.callbacks or []
     callbacks: list[Callback] = [] if any(isinstance(c, GuardFinite) for c in given) else [GuardFinite()]
-    if config.enable_checkpointing is not False and not any(isinstance(c, ModelCheckpoint) for c in given):
-        best = ModelCheckpoint(
-            filename="best", monitor="val/loss", save_on_train_epoch_end=False, enable_version_counter=False
-        )
-        callbacks += [LastCheckpoint(), best]
     if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):
         callbacks.append(ThroughputBar())
+    if config.enable_checkpointing is not False:
+        checkpoints = [c for c in given if isinstance(c, Checkpoint)]
+        if all(isinstance(c, LastCheckpoint) for c in checkpoints):
+            callbacks.append(BestCheckpoint())
+        if not any(isinstance(c, LastCheckpoint) for c in checkpoints):
+            callbacks.append(LastCheckpoint())
     return callbacks

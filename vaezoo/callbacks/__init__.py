@@ -5,14 +5,16 @@ from vaezoo.callbacks.class_pictures import SaveClassSamples, SavePriors, SaveTr
 from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.finite import GuardFinite, NonFiniteError
-from vaezoo.callbacks.last_checkpoint import LastCheckpoint
+from vaezoo.callbacks.last_checkpoint import BestCheckpoint, LastCheckpoint
 from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
 from vaezoo.callbacks.pictures import Pictures, SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
 from vaezoo.callbacks.save_config import SaveConfig
+from vaezoo.callbacks.stop_on_signal import StopOnSignal
 
 __all__ = [
     "AddRegularizer",
+    "BestCheckpoint",
     "EvaluateDisentanglement",
     "GuardFinite",
     "LastCheckpoint",
@@ -27,5 +29,6 @@ __all__ = [
     "SavePriors",
     "SaveTransfers",
     "SaveUnitNats",
+    "StopOnSignal",
     "ThroughputBar",
 ]

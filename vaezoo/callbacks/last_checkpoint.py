@@ -1,27 +1,128 @@
-"""The checkpoint from which an interrupted run continues."""
+"""The checkpoints from which an interrupted run continues."""
 
+import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.trainer.states import TrainerFn
+
+from vaezoo.storage import PREVIOUS
 
 
 class LastCheckpoint(ModelCheckpoint):
-    """Keeps `last.ckpt` up to date: every few steps, when training ends and when it is interrupted.
+    """Keeps `last.ckpt` up to date: every few steps, when training ends and when a signal stops it.
+
+    It is written between two optimizer steps only, after the validation where one is due, so that a run that continues
+    from it repeats the unbroken one exactly. An error within a step therefore leaves the file as it was. The
+    checkpoint before stays as `previous.ckpt`.
 
     Args:
         every_n_train_steps: Optimizer steps between two saves.
     """
 
     def __init__(self, every_n_train_steps: int = 1000) -> None:
-        super().__init__(
-            filename="last",
-            every_n_train_steps=every_n_train_steps,
-            save_on_exception=True,
-            enable_version_counter=False,
-        )
+        super().__init__(filename="last", every_n_train_steps=every_n_train_steps, enable_version_counter=False)
+        self._due = False
+        self._validate_again = False
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Nothing: what an earlier run kept lies in its own folder."""
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Count from the step that the run continues from, which is saved already."""
+        self._last_global_step_saved = trainer.global_step
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Save where it is time, the run stops or its last step is done; not while gradients accumulate."""
+        if not _fitting(trainer) or trainer.fit_loop._should_accumulate():
+            return
+        step = trainer.global_step
+        self._due |= step != self._last_global_step_saved and step % self._every_n_train_steps == 0
+        self._due |= trainer.received_sigterm or step == trainer.max_steps
+        if self._due and not _validates_now(trainer):
+            self._save(trainer)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Save what was due before the validation: a run that continued from there would skip it."""
+        if (self._due or trainer.received_sigterm) and _fitting(trainer):
+            self._save(trainer)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Nothing: Lightning would save at the end of an epoch without validation."""
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save the final state, which seldom falls on a multiple of the interval."""
-        if self.dirpath is not None:
-            trainer.save_checkpoint(Path(self.dirpath) / "last.ckpt", weights_only=False)  # optimizers as well
+        """Save the final state, unless the last step did."""
+        if self._last_global_step_saved != trainer.global_step and _fitting(trainer):
+            self._save(trainer)
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Save where a signal stopped a validation, so that the run begins it again when it continues."""
+        if trainer.received_sigterm and trainer.validating and _fitting(trainer):
+            self._validate_again = True
+            self._save(trainer)
+            self._validate_again = False
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Let a validation that was stopped begin again: Lightning would go on with its rest and forget the first part.
+
+        It goes back to a validation whose first batch was begun and not finished.
+        """
+        if self._validate_again:
+            nothing = dict.fromkeys(("ready", "started", "processed", "completed"), 0)
+            progress = {"total": nothing | {"ready": 1, "started": 1}, "current": nothing, "is_last_batch": False}
+            checkpoint["loops"]["fit_loop"]["epoch_loop.val_loop.batch_progress"] = progress
+
+    def _save(self, trainer: Trainer) -> None:
+        assert self.dirpath is not None
+        path = Path(self.dirpath) / "last.ckpt"
+        if trainer.is_global_zero and path.is_file():
+            link(path, path.with_name(PREVIOUS))
+        self.best_model_path = self.last_model_path = str(path)
+        self._save_checkpoint(trainer, str(path))
+        self._due = False
+
+
+class BestCheckpoint(ModelCheckpoint):
+    """Keeps `best.ckpt`, of the lowest validation loss; a run that continues takes it over into its own folder."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            filename="best", monitor="val/loss", save_on_train_epoch_end=False, enable_version_counter=False
+        )
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the best score so far. Lightning forgets it in another folder, and keeps a worse checkpoint."""
+        before = Path(state_dict["best_model_path"])
+        if state_dict["best_model_score"] is None or not before.is_file() or self.dirpath is None:
+            return
+        path = Path(self.dirpath) / "best.ckpt"
+        link(before, path)
+        self.best_model_score = self.kth_value = state_dict["best_model_score"]
+        self.best_model_path = self.kth_best_model_path = str(path)
+        self.best_k_models = {str(path): state_dict["best_model_score"]}
+
+
+def link(path: Path, name: Path) -> None:
+    """Give a file a second name in place of whatever had it; a copy where the file system knows no hard links."""
+    name.parent.mkdir(parents=True, exist_ok=True)
+    other = name.with_name(f"{name.name}.{os.getpid()}.part")
+    try:
+        other.hardlink_to(path)
+    except OSError:
+        shutil.copy2(path, other)
+    other.replace(name)
+
+
+def _fitting(trainer: Trainer) -> bool:
+    dry = trainer.fast_dev_run  # type: ignore[attr-defined]  # Lightning sets it from elsewhere
+    return trainer.state.fn == TrainerFn.FITTING and not trainer.sanity_checking and not dry
+
+
+def _validates_now(trainer: Trainer) -> bool:
+    fetcher = trainer.fit_loop._data_fetcher
+    return fetcher is not None and trainer.fit_loop.epoch_loop._should_check_val_fx(fetcher)

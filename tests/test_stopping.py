@@ -1,0 +1,215 @@
+"""Runs of the command line that are stopped, killed and continued."""
+
+import csv
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.test_resuming import same
+from vaezoo import cli
+from vaezoo.cli import run
+from vaezoo.storage import read
+
+ROOT = Path(__file__).parent.parent
+FIT = [
+    "--model=BetaVAE",
+    "--model.network=DenseNetwork",
+    "--model.network.encoder_widths=[32]",
+    "--model.network.decoder_widths=[32]",
+    "--data=BlobsDataModule",
+    "--data.batch_size=8",
+    "--trainer.limit_val_batches=2",
+    "--trainer.val_check_interval=3",
+    "--trainer.num_sanity_val_steps=0",
+    "--trainer.enable_progress_bar=false",
+    "--trainer.enable_model_summary=false",
+    "--trainer.callbacks=LastCheckpoint",
+    "--trainer.callbacks.every_n_train_steps=2",
+    "--experiment=exp",
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("VAEZOO_RUN", "VAEZOO_LAST", "VAEZOO_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def fit(steps: int, *more: str, last: str = "last") -> int:
+    return run(["fit", *FIT, f"--trainer.max_steps={steps}", f"--ckpt_path={last}", *more])
+
+
+def runs() -> list[Path]:
+    return sorted(Path("runs/exp").iterdir(), key=lambda run: run.stat().st_ctime)
+
+
+def damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.unlink()  # not through a hard link
+    path.write_bytes(data)
+
+
+def same_state(*paths: Path, note: str = "") -> None:
+    keys = ("global_step", "state_dict", "optimizer_states", "lr_schedulers")
+    same(*({key: checkpoint[key] for key in keys} for checkpoint in map(read, paths)), note)
+
+
+def test_last_starts_a_run_continues_it_and_knows_when_it_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(4) == 0
+    assert "no checkpoint in runs/exp: starting from scratch" in capsys.readouterr().out
+    assert fit(4) == 0
+    assert "last.ckpt is complete after step 4: nothing to do" in capsys.readouterr().out
+    assert len(runs()) == 1
+    assert fit(6) == 0
+    first, second = runs()
+    last = f"{first}/checkpoints/last.ckpt"
+    assert f"continuing from {last}, step 4" in capsys.readouterr().out
+    assert yaml.safe_load((second / "config.yaml").read_text())["ckpt_path"] == last
+    assert run(["fit", *FIT, "--trainer.max_steps=6", "--experiment=unbroken"]) == 0
+    (unbroken,) = Path("runs/unbroken").iterdir()
+    for name in ("last.ckpt", "best.ckpt"):
+        same_state(unbroken / "checkpoints" / name, second / "checkpoints" / name)
+    assert fit(6, "--seed_everything=5") == 0
+    assert "starting from scratch" in capsys.readouterr().out  # never from a run of another seed
+    assert run(["test", *FIT, "--ckpt_path=last", "--trainer.limit_test_batches=1"]) == 0
+    assert run(["test", *FIT, "--ckpt_path=last", "--experiment=none"]) == 1
+
+
+def test_a_damaged_checkpoint_falls_back_on_the_one_before(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(4) == 0
+    folder = runs()[0] / "checkpoints"
+    last, previous = folder / "last.ckpt", folder / "previous.ckpt"
+    assert [read(path)["global_step"] for path in (last, previous)] == [4, 2]
+    damage(last)
+    assert fit(6, last=str(last)) == 1
+    assert f"{last} is damaged" in (said := capsys.readouterr().err)
+    assert f"the one before it is {previous}" in said
+    with pytest.warns(UserWarning, match=r"last.ckpt is damaged .*previous.ckpt: continuing from .*previous.ckpt"):
+        assert fit(6) == 0
+    assert f"continuing from {previous}, step 2" in capsys.readouterr().out
+    assert read(runs()[1] / "checkpoints" / "last.ckpt")["global_step"] == 6
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--model=FactorVAE", "the checkpoint holds a BetaVAE, the configuration names a FactorVAE"),
+        ("--model.latent_dim=3", "the checkpoint was written with model.latent_dim=10, the configuration says 3"),
+        ("--model.beta=7", "the checkpoint was written with model.beta=4.0, the configuration says 7.0"),
+    ],
+)
+def test_another_model_does_not_continue_a_run(option: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(2) == 0
+    assert fit(4, option) == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("vaezoo: error:")]
+    assert message in line
+
+
+def test_a_tracked_run_is_found_by_its_last_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr(cli, "settle", lambda *args: found.append(args[-1]))
+    assert fit(2) == 0
+    fit(4, "--trainer.logger=WandbLogger", "--trainer.logger.init_args.mode=disabled")
+    assert found == [f"{runs()[0]}/checkpoints/last.ckpt"]
+
+
+class Victim:
+    """`vaezoo fit` in a process of its own."""
+
+    def __init__(self, steps: int) -> None:
+        before = set(Path("runs/exp").glob("*"))
+        command = [sys.executable, "-m", "vaezoo", "fit", *LARGE, f"--trainer.max_steps={steps}", "--ckpt_path=last"]
+        with Path("said.txt").open("a") as said:
+            env = os.environ | {"PYTHONPATH": str(ROOT)}
+            self.process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, env=env)
+        while not (new := set(Path("runs/exp").glob("*/checkpoints")) - {run / "checkpoints" for run in before}):
+            self.wait_a_little()
+        (self.folder,) = new
+
+    def wait_a_little(self) -> None:
+        assert self.process.poll() is None, Path("said.txt").read_text()[-3000:]
+        time.sleep(0.001)
+
+    def writes(self) -> Iterator[None]:
+        """One item at the beginning of each write of a checkpoint."""
+        partial, number = self.folder / "last.ckpt.part", 0
+        while True:
+            try:
+                now = partial.stat().st_ino
+            except FileNotFoundError:
+                now = 0
+            if now and not number:
+                yield
+            number = now
+            self.wait_a_little()
+
+    def end(self, number: int) -> None:
+        self.process.send_signal(number)
+        code = self.process.wait(120)
+        assert code == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number], said()
+        if number != signal.SIGKILL:
+            assert f"stopped by {signal.Signals(number).name} after step" in said()
+            assert f"--ckpt_path {self.folder}/last.ckpt" in said().splitlines()[-1]
+
+
+def said() -> str:
+    return Path("said.txt").read_text()
+
+
+# Writing takes as long as a few steps, so that many a kill falls within.
+LARGE = [
+    *FIT,
+    "--model.network.encoder_widths=[200]",
+    "--model.network.decoder_widths=[200]",
+    "--trainer.val_check_interval=7",
+    "--trainer.log_every_n_steps=1",
+]
+
+
+def kill_and_continue(steps: int, numbers: list[int], seed: int) -> None:
+    """Kill a run at random points, continue it each time, and compare its end with that of an undisturbed one."""
+    chance = random.Random(seed)
+    assert run(["fit", *LARGE, f"--trainer.max_steps={steps}", "--experiment=unbroken"]) == 0
+    for number in numbers:
+        victim = Victim(steps)
+        for _ in zip(victim.writes(), range(chance.randint(1, 3)), strict=False):
+            pass
+        time.sleep(chance.choice((0, 0, chance.uniform(0, 0.3))))  # in the write, or at any time after it
+        victim.end(number)
+    assert run(["fit", *LARGE, f"--trainer.max_steps={steps}", "--ckpt_path=last"]) == 0
+    (unbroken,) = Path("runs/unbroken").iterdir()
+    for name in ("last.ckpt", "best.ckpt"):
+        same_state(unbroken / "checkpoints" / name, runs()[-1] / "checkpoints" / name, note=f"seed {seed}")
+    expected = rows(unbroken)
+    for folder in runs():
+        for key, row in rows(folder).items():
+            assert expected[key] == row, f"seed {seed}, {folder}"
+
+
+def rows(folder: Path) -> dict[tuple[str, bool], dict[str, str]]:
+    table = csv.DictReader((folder / "metrics.csv").open()) if (folder / "metrics.csv").is_file() else ()
+    kept = [{key: value for key, value in row.items() if value} for row in table]
+    return {(row["step"], "val/loss" in row): row for row in kept}
+
+
+def test_a_run_killed_twice_ends_as_an_undisturbed_one() -> None:
+    kill_and_continue(40, [signal.SIGKILL, signal.SIGTERM], seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_a_run_killed_many_times_ends_as_an_undisturbed_one() -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    numbers = [signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT] * 3
+    random.Random(seed).shuffle(numbers)
+    kill_and_continue(160, numbers, seed)

@@ -1,0 +1,124 @@
+"""Checkpoints on disk: there whole or not at all, and checked before anything is read from them."""
+
+import os
+import pickle
+import time
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from lightning.pytorch.plugins import TorchCheckpointIO
+
+PREVIOUS = "previous.ckpt"
+"""The checkpoint before `last.ckpt`, beside it."""
+
+_PARTIAL = ".part"
+_STALE = 600.0  # seconds without a write after which a partial file belongs to no live process
+
+
+class DamagedCheckpointError(RuntimeError):
+    """A checkpoint that was cut off or changed since it was written."""
+
+
+def verify(path: Path) -> None:
+    """Read every byte of a checkpoint and compare it with the checksums that it holds (CRC-32 of each zip record)."""
+    if not path.is_file():
+        raise FileNotFoundError(f"no checkpoint at {path}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            record = archive.testzip()
+    except Exception as error:  # whatever a damaged header leads to
+        raise _damaged(path, error) from error
+    if record is not None:
+        raise _damaged(path, f"the checksum of {record} is wrong")
+
+
+def read(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str, Any]:
+    """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed."""
+    verify(path)
+    try:
+        checkpoint = torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"{path} holds more than tensors and plain data; nothing in it was executed: give one that vaezoo wrote"
+        ) from error
+    except RuntimeError as error:  # of torch's own reader, which is stricter about a zip file's directory
+        raise _damaged(path, error) from error
+    if not isinstance(checkpoint, dict):
+        raise ValueError(f"{path} is no checkpoint: it holds a {type(checkpoint).__name__}")
+    return checkpoint
+
+
+def write(checkpoint: dict[str, Any], path: Path) -> None:
+    """Save under another name, flush to disk, verify, then rename: whenever it is killed, `path` is old or new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + _PARTIAL)
+    try:
+        with partial.open("wb") as file:
+            _save(checkpoint, file)
+            file.flush()
+            os.fsync(file.fileno())
+        verify(partial)
+        partial.replace(path)
+        _flush_folder(path.parent)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed writes left behind in a folder; those under way are left alone."""
+    for partial in folder.glob(f"*{_PARTIAL}"):
+        if time.time() - partial.stat().st_mtime > _STALE:
+            partial.unlink(missing_ok=True)
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Writes checkpoints atomically and verifies them when they are written and when they are loaded.
+
+    Lightning's own goes through fsspec, which writes to the system's folder of temporary files and moves the file from
+    there: a copy, where that is another disk. It neither flushes nor checks.
+    """
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        """Save a checkpoint; `storage_options` must be None."""
+        if _remote(path) or storage_options is not None:
+            super().save_checkpoint(checkpoint, path, storage_options)
+        else:
+            write(checkpoint, Path(path))
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any = lambda storage, _: storage, weights_only: bool | None = True
+    ) -> dict[str, Any]:
+        """Load a checkpoint; nothing in it is executed, whatever `weights_only` says."""
+        if _remote(path):
+            return super().load_checkpoint(path, map_location, weights_only=True)
+        return read(Path(path), map_location)
+
+
+def _save(checkpoint: dict[str, Any], file: IO[bytes]) -> None:
+    try:
+        torch.save(checkpoint, file)
+    except RuntimeError as error:  # torch hides the system's error behind one of its own
+        raise OSError(f"could not write {file.name}, is the disk full?") from error
+
+
+def _damaged(path: Path, reason: object) -> DamagedCheckpointError:
+    older = path.with_name(PREVIOUS)
+    remedy = f"; the one before it is {older}" if older != path and older.is_file() else ""
+    return DamagedCheckpointError(f"{path} is damaged ({' '.join(str(reason).split())}){remedy}")
+
+
+def _remote(path: str | Path) -> bool:
+    return "://" in str(path)
+
+
+def _flush_folder(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
