@@ -3,6 +3,7 @@
 from vaezoo.callbacks.add_regularizer import AddRegularizer
 from vaezoo.callbacks.class_pictures import SaveClassSamples, SavePriors, SaveTransfers
 from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
+from vaezoo.callbacks.compile import Compile
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.last_checkpoint import LastCheckpoint
 from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
@@ -11,6 +12,7 @@ from vaezoo.callbacks.progress import ThroughputBar
 
 __all__ = [
     "AddRegularizer",
+    "Compile",
     "EvaluateDisentanglement",
     "LastCheckpoint",
     "Pictures",
