@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from vaezoo.base import VAE
     from vaezoo.callbacks import (
         AddRegularizer,
+        Compile,
         EvaluateDisentanglement,
         GuardFinite,
         LastCheckpoint,
@@ -55,6 +56,7 @@ _HOME = {
     "Batch": "types",
     "BetaVAE": "models",
     "Capacity": "regularizers",
+    "Compile": "callbacks",
     "ConcreteLatent": "latents",
     "CovarianceMatching": "regularizers",
     "DIPVAE": "models",
@@ -105,6 +107,7 @@ __all__ = [
     "Batch",
     "BetaVAE",
     "Capacity",
+    "Compile",
     "ConcreteLatent",
     "CovarianceMatching",
     "DiscriminatedTotalCorrelation",

@@ -46,6 +46,9 @@ class VAE(Specified, LightningModule):
     paper: ClassVar[str] = "Kingma & Welling, 2014"
     """Paper that the model comes from, which tracked runs are tagged with; a subclass names its own."""
 
+    hot_path: ClassVar[tuple[str, ...]] = ("objective",)
+    """Methods from tensors to losses and back, which `Compile` compiles; no choice in them depends on values."""
+
     step: Tensor
     regularizers: nn.ModuleDict
 
@@ -124,8 +127,20 @@ class VAE(Specified, LightningModule):
 
     def terms(self, batch: Batch) -> dict[str, Term]:
         """Named summands of the loss: "recon" and one entry a regularizer."""
-        parts = self._parts(self(batch), batch)
+        return self.objective(batch, self._rows(batch))
+
+    def objective(self, batch: Batch, rows: Mapping[bool, Tensor] | None) -> dict[str, Term]:
+        """All that a step computes before its backward pass, from the batch to the terms.
+
+        Args:
+            batch: The images and labels.
+            rows: Indices of the images that terms read, by whether they are supervised; all images where None.
+        """
+        out = self(batch)
         with torch.autocast(batch.x.device.type, enabled=False):  # loss maths stays in float32
+            parts = {False: (out, batch), True: (out, batch)}
+            if rows is not None:
+                parts = {supervised: (out.at(index), batch.at(index)) for supervised, index in rows.items()}
             terms = {"recon": self.reconstruction_term(*parts[False])}
             for name, regularizer in self._terms().items():
                 terms[name] = regularizer(*parts[regularizer.supervised], self.step)
@@ -249,18 +264,18 @@ class VAE(Specified, LightningModule):
     def _terms(self) -> dict[str, Regularizer]:
         return {name: module for name, module in self.regularizers.items() if isinstance(module, Regularizer)}
 
-    def _parts(self, out: Forward, batch: Batch) -> dict[bool, tuple[Forward, Batch]]:
-        """What terms read, by whether they are supervised: in training, labelled images are for those alone."""
-        whole = out, batch
+    def _rows(self, batch: Batch) -> dict[bool, Tensor] | None:
+        """Images that terms read, by whether they are supervised: in training, labelled ones are for those alone."""
         if not self.training or not any(term.supervised for term in self._terms().values()):
-            return {False: whole, True: whole}
+            return None
         if batch.labelled.all():
             raise ValueError(
                 "every image of the batch is labelled, none is left for the unsupervised terms: "
                 "let labelled images come beside the others with data.labelled_batch_size above 0"
             )
-        rows = {False: ~batch.labelled, True: batch.labelled}
-        return {supervised: (out.at(mask), batch.at(mask)) for supervised, mask in rows.items()}
+        # Indices, found on the host: how many rows a mask picks is nothing that a compiler could know.
+        masks = {False: ~batch.labelled, True: batch.labelled}
+        return {key: mask.nonzero()[:, 0].to(batch.x.device, non_blocking=True) for key, mask in masks.items()}
 
     def _log_terms(self, stage: str, batch: Batch) -> Tensor:
         terms = self.terms(batch)

@@ -43,8 +43,9 @@ def gather(x: Tensor) -> Tensor:
 def same_on_all_ranks(x: Tensor) -> Tensor:
     """The first rank's x everywhere, without gradients; for noise that all ranks must share."""
     if _several():
-        x = x.detach().contiguous()
-        dist.broadcast(x, src=0)
+        # A sum in which the other ranks are zero: unlike a broadcast, torch.compile can take it into its graph.
+        x = torch.zeros_like(x) if dist.get_rank() else x.detach().clone()
+        dist.all_reduce(x)
     return x
 
 

@@ -42,7 +42,7 @@ class Gaussian:
         return gaussian_kl(self.mean, self.logvar)
 
     def at(self, rows: Tensor) -> Self:
-        """The posteriors of the rows of a mask."""
+        """The posteriors of the rows of a mask, or at indices."""
         return replace(self, mean=self.mean[rows], logvar=self.logvar[rows])
 
 
@@ -92,7 +92,7 @@ class Concrete:
         return torch.stack([logits.argmax(-1) for logits in self.logits], dim=1)
 
     def at(self, rows: Tensor) -> Self:
-        """The posteriors of the rows of a mask."""
+        """The posteriors of the rows of a mask, or at indices."""
         return replace(self, logits=tuple(logits[rows] for logits in self.logits))
 
 

@@ -35,7 +35,7 @@ class MixtureGaussian(Gaussian):
         return torch.cat(nats, dim=1)
 
     def at(self, rows: Tensor) -> Self:
-        """The posteriors of the rows of a mask."""
+        """The posteriors of the rows of a mask, or at indices."""
         return replace(super().at(rows), weights=tuple(weights[rows] for weights in self.weights))
 
 

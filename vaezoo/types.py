@@ -21,7 +21,7 @@ class Batch(NamedTuple):
     labelled: Tensor
 
     def at(self, rows: Tensor) -> "Batch":
-        """The rows of a mask."""
+        """The rows of a mask, or at indices."""
         return Batch(self.x[rows], self.y[rows], self.labelled[rows])
 
 
@@ -45,7 +45,7 @@ class Latent(Protocol):
         """KL from the prior in nats for each unit, (B, units)."""
 
     def at(self, rows: Tensor) -> Self:
-        """The posteriors of the rows of a mask."""
+        """The posteriors of the rows of a mask, or at indices."""
 
 
 class Forward(NamedTuple):
@@ -64,7 +64,7 @@ class Forward(NamedTuple):
     labels: tuple[Tensor, ...] = ()
 
     def at(self, rows: Tensor) -> "Forward":
-        """The rows of a mask."""
+        """The rows of a mask, or at indices."""
         posterior = {name: q.at(rows) for name, q in self.posterior.items()}
         sample = {name: z[rows] for name, z in self.sample.items()}
         return Forward(posterior, sample, self.reconstruction[rows], tuple(logits[rows] for logits in self.labels))

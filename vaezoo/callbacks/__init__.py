@@ -3,6 +3,7 @@
 from vaezoo.callbacks.add_regularizer import AddRegularizer
 from vaezoo.callbacks.class_pictures import SaveClassSamples, SavePriors, SaveTransfers
 from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
+from vaezoo.callbacks.compile import Compile
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.finite import GuardFinite, NonFiniteError
 from vaezoo.callbacks.last_checkpoint import BestCheckpoint, LastCheckpoint
@@ -15,6 +16,7 @@ from vaezoo.callbacks.stop_on_signal import StopOnSignal
 __all__ = [
     "AddRegularizer",
     "BestCheckpoint",
+    "Compile",
     "EvaluateDisentanglement",
     "GuardFinite",
     "LastCheckpoint",

@@ -60,6 +60,7 @@ class PartedVAE(VAE):
     """
 
     paper = "Hajimiri et al., 2021"
+    hot_path = ("objective", "supervised")
     epoch_losses: Tensor
 
     def __init__(
@@ -138,6 +139,11 @@ class PartedVAE(VAE):
             self._reduce_lr()
         return loss.detach()
 
+    def supervised(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Cross-entropy of labelled images (Eq. 7), a sum over the discrete variables, and the accuracy."""
+        _, c = self._features_and_classes(x)
+        return label_cross_entropy(c.logits, y).mean(), label_accuracy(c.classes(), y)
+
     def validation_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """Loss in evaluation, and the accuracy of q(c|x) where the labels are those of c."""
         self._log_accuracy("val", batch)
@@ -213,13 +219,11 @@ class PartedVAE(VAE):
         return head
 
     def _supervised_loss(self, batch: Batch, check: bool) -> Tensor:
-        """Cross-entropy of the labelled rows (Eq. 7), a sum over the discrete variables."""
         x, y = batch.x[batch.labelled], batch.y[batch.labelled]
         if check:  # once an epoch, as it waits for the device
             self._check(y)
-        _, c = self._features_and_classes(x)
-        loss = label_cross_entropy(c.logits, y).mean()
-        values = {"train/supervised": loss.detach(), "train/accuracy": label_accuracy(c.classes(), y)}
+        loss, accuracy = self.supervised(x, y)
+        values = {"train/supervised": loss.detach(), "train/accuracy": accuracy}
         self.log_dict(values | ({"train/loss": loss.detach()} if self.labels_only else {}), batch_size=len(x))
         return loss
 

@@ -1,0 +1,174 @@
+"""Compiled training steps: one graph each, the losses and gradients of eager ones.
+
+Tolerances: 1e-5 of the loss, and 1e-5 of the norm of all gradients. Fused kernels sum in another order.
+"""
+
+import copy
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from lightning.pytorch import LightningModule
+from torch import Tensor
+from torch._dynamo.utils import counters
+
+import vaezoo
+from tests.test_distributed import free_port
+from tests.test_models import loader, trainer
+from tests.zoo import MODELS, NETWORK, SHAPE, a_batch, in_order
+from vaezoo.base import VAE
+from vaezoo.callbacks import AddRegularizer, Compile
+from vaezoo.models import PartedVAE
+from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation
+from vaezoo.types import Batch
+
+FAST = ("BetaVAE", "LaRVAE")
+every_model = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in MODELS]
+)
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    counters.clear()
+    yield
+    torch._dynamo.reset()
+
+
+def graphs() -> int:
+    assert not counters["graph_break"]
+    return int(counters["stats"]["unique_graphs"])
+
+
+def a_step(model: VAE, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Loss and gradients of a batch with noise that is always the same."""
+    model.zero_grad()
+    torch.manual_seed(1)
+    loss = model.training_step(batch)
+    if isinstance(model, PartedVAE):
+        sizes = torch.tensor(model.classes.sizes)
+        loss = loss + model.supervised(batch.x, torch.arange(len(batch.x))[:, None] % sizes + 0.0)[0]
+    loss.backward()
+    return loss.detach(), torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def a_training_batch(model: VAE, seed: int, labelled: int = 4) -> Batch:
+    """Rows of the stream, some of which may hold their own labels, or labelled rows after them."""
+    batch = a_batch(8, seed, observed=5)
+    if any(term.supervised for term in model._terms().values()):
+        batch.y[:] = batch.x[:, 0, 0, :3]
+        batch.labelled[8 - labelled :] = True
+        batch.y[: 8 - labelled] = torch.nan
+    return batch
+
+
+def both(name: str, folder: Path) -> tuple[VAE, VAE]:
+    torch.manual_seed(0)
+    eager = MODELS[name]()
+    compiled = copy.deepcopy(eager)
+    Compile().setup(trainer(folder, 1), compiled, "fit")
+    return eager, compiled
+
+
+def assert_same_step(eager: VAE, compiled: VAE, batch: Batch) -> None:
+    (loss, gradient), (found, gradient_found) = a_step(eager, batch), a_step(compiled, batch)
+    torch.testing.assert_close(found, loss, rtol=1e-5, atol=0)
+    assert (gradient_found - gradient).norm() < 1e-5 * gradient.norm()
+
+
+@every_model
+def test_compiled_equals_eager_in_one_graph(name: str, tmp_path: Path) -> None:
+    eager, compiled = both(name, tmp_path)
+    for seed in range(3):  # schedules and running estimates move from one to the next
+        assert_same_step(eager, compiled, a_training_batch(eager, seed))
+    assert graphs() == len(eager.hot_path)
+    for size in (3, 2):  # evaluation is not compiled
+        terms, found = eager.eval().terms(a_batch(size)), compiled.eval().terms(a_batch(size))
+        torch.testing.assert_close([t.loss for t in found.values()], [t.loss for t in terms.values()])
+    assert graphs() == len(eager.hot_path)
+
+
+@pytest.mark.slow
+def test_numbers_of_labelled_rows_that_change_are_compiled_a_few_times(tmp_path: Path) -> None:
+    eager, compiled = both("LaRVAE", tmp_path)
+    for seed, labelled in enumerate([4, 3, 5, 0, 1, 7, 2, 6]):
+        assert_same_step(eager, compiled, a_training_batch(eager, seed, labelled))
+    assert graphs() <= 6  # four rows, any number, none and one on either side
+
+
+@pytest.mark.parametrize("precision", ["32-true", pytest.param("bf16-mixed", marks=pytest.mark.slow)])
+def test_checkpoints_go_both_ways(precision: str, tmp_path: Path) -> None:
+    """Compiled runs and others continue each other, and both end where an eager run does."""
+    files = {}
+    for kind, callbacks in {
+        "eager": [],
+        "compiled": [AddRegularizer("more", Capacity("z", 5.0, 3.0, 0)), Compile()],
+    }.items():
+        torch.manual_seed(0)
+        model = MODELS["BetaVAE"]()
+        if kind == "eager":
+            model.add_regularizer("more", Capacity("z", 5.0, 3.0, 0))
+        fit = trainer(tmp_path, 2, callbacks=callbacks, enable_checkpointing=False, precision=precision)
+        fit.fit(model, loader(4), val_dataloaders=in_order([a_batch(3), a_batch(2)]))
+        files[kind] = tmp_path / f"{kind}.ckpt"
+        fit.save_checkpoint(files[kind])
+    assert graphs() == 1
+    assert "objective" not in vars(model)
+    ends = []
+    for start, callbacks in {"eager": [Compile()], "compiled": []}.items():
+        torch.manual_seed(3)
+        model = MODELS["BetaVAE"]()
+        fit = trainer(tmp_path, 4, callbacks=callbacks, enable_checkpointing=False, precision=precision)
+        torch.manual_seed(3)
+        fit.fit(model, loader(4), ckpt_path=files[start], weights_only=True)
+        assert model.step == 4
+        ends.append(model.state_dict())
+    assert vaezoo.load(files["compiled"]).state_dict().keys() == vaezoo.load(files["eager"]).state_dict().keys()
+    torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-5 if precision == "32-true" else 2e-3)
+
+
+def test_a_copy_of_a_compiled_model_calls_itself(tmp_path: Path) -> None:
+    _, compiled = both("VAE", tmp_path)
+    assert copy.deepcopy(compiled).objective.__self__ is not compiled  # type: ignore[attr-defined]
+
+
+def test_errors_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TypeError, match="needs a vaezoo VAE"):
+        Compile().setup(trainer(tmp_path, 1), LightningModule(), "fit")
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(RuntimeError, match="needs a C\\+\\+ compiler and 'no-such-compiler' is not on the PATH"):
+        Compile().setup(trainer(tmp_path, 1), MODELS["VAE"](), "fit")
+
+
+def gathering() -> VAE:
+    terms = {"kl": KL(), "cov": CovarianceMatching(), "tc": DiscriminatedTotalCorrelation(10, width=8, depth=1)}
+    return VAE(SHAPE, regularizers=terms, network=NETWORK)
+
+
+def process(rank: int, port: int, folder: str) -> None:
+    dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", world_size=2, rank=rank)
+    os.environ |= {"LOCAL_RANK": str(rank), "NODE_RANK": "0"}
+    ends = []
+    for callbacks in ([], [Compile()]):
+        torch.manual_seed(0)
+        model = gathering()
+        options = {"devices": 2, "strategy": "ddp", "callbacks": callbacks, "enable_checkpointing": False}
+        torch.manual_seed(rank)
+        trainer(Path(folder), 3, **options).fit(model, in_order([a_batch(4, seed) for seed in range(6)]))
+        ends.append([p.detach() for p in model.parameters()])
+    assert graphs() == 1
+    torch.save(ends, Path(folder) / f"{rank}.pt")
+    dist.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_ranks_exchange_statistics_within_the_graph(tmp_path: Path) -> None:
+    mp.spawn(process, args=(free_port(), str(tmp_path)), nprocs=2)
+    for rank in range(2):
+        eager, compiled = torch.load(tmp_path / f"{rank}.pt")
+        torch.testing.assert_close(compiled, eager, rtol=1e-4, atol=1e-5)
