@@ -26,6 +26,7 @@ from vaezoo.errors import one_line
 from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
+from vaezoo.study.command import run_study
 from vaezoo.tracking import Facts, begin, settle
 from vaezoo.traversal import run_traverse
 
@@ -37,6 +38,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "traverse": partial(run_traverse, data_class=ImageDataModule),
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,
+    "study": run_study,
 }
 
 
