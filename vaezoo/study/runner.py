@@ -48,6 +48,7 @@ def run_jobs(jobs: Mapping[str, Job], study: Study, output: Path, address: str |
 @contextmanager
 def _cluster(address: str | None, jobs: Sequence[Job]) -> Iterator[None]:
     """A Ray of our own on this machine, or one that runs somewhere."""
+    before = signal.getsignal(signal.SIGTERM)
     # Sockets live below it, and their paths must be short.
     folder = tempfile.mkdtemp(prefix="vz", dir="/tmp")
     local = {"include_dashboard": False, "object_store_memory": OBJECTS, "_temp_dir": folder}
@@ -56,10 +57,11 @@ def _cluster(address: str | None, jobs: Sequence[Job]) -> Iterator[None]:
         ray.init(address=address or "local", **quiet, **({} if address else local))
         if address is None:  # machines of a cluster may come later
             _check(jobs)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends a study as Ctrl-C does
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends a study as Ctrl-C does; Ray would exit
         yield
     finally:
         ray.shutdown()
+        signal.signal(signal.SIGTERM, before)
         shutil.rmtree(folder, ignore_errors=True)
 
 

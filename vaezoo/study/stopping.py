@@ -23,12 +23,16 @@ class Stopper:
     """
 
     def __init__(self, options: Mapping[str, Any], folders: Sequence[Path]) -> None:
-        self.metric, self._scheduler = str(options.get("metric")), scheduler(options) if options else None
-        self._trials = {folder: _trial(i) for i, folder in enumerate(folders)}
+        self.metric: str = options.get("metric", "")
+        self._scheduler: Any = None
+        self._trials: dict[Path, Any] = {}
         self._seen = dict.fromkeys(folders, 0)
         self._sizes: dict[Path, int] = {}
         self._behind: set[Path] = set()
-        for trial in self._trials.values() if self._scheduler else ():
+        if options:
+            self._scheduler = scheduler(options)
+            self._trials = {folder: _trial(i) for i, folder in enumerate(folders)}
+        for trial in self._trials.values():
             self._scheduler.on_trial_add(_CONTROLLER, trial)
 
     def behind(self, folder: Path) -> bool:

@@ -7,7 +7,7 @@ import yaml
 
 from vaezoo.study.file import Part, Study
 from vaezoo.study.folder import write
-from vaezoo.study.grid import axes, flags
+from vaezoo.study.grid import axes, flags, text
 
 
 def write_sweeps(path: Path, study: Study, budget: str) -> list[Path]:
@@ -50,6 +50,11 @@ def sweep(study: Study, name: str, part: Part, budget: dict[str, Any]) -> dict[s
         "program": "vaezoo",
         "method": "grid",
         "metric": {"name": study.scheduler.get("metric", "val/loss"), "goal": goal},
-        "parameters": {key: {"values": points} for key, points in values.items()},
+        "parameters": {key: {"values": [_plain(point) for point in points]} for key, points in values.items()},
         "command": ["${env}", "vaezoo", "fit", f"--config={part.config}", *options, "${args}"],
     }
+
+
+def _plain(value: Any) -> Any:
+    """A value that an agent, which knows nothing of JSON, writes as the command line reads it."""
+    return value if isinstance(value, (int, float, str)) else text(value)

@@ -107,7 +107,9 @@ def _run(job: Job, args: list[str], folder: RunFolder, clock: Clock, lock: int) 
         log.flush()
         child = subprocess.Popen(
             [sys.executable, "-m", "vaezoo.study.child", str(os.getpid()), *args],
-            **{"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
             cwd=job.cwd,
             env={**os.environ, **_environment(job)},
             pass_fds=(lock,),
