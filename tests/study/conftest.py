@@ -63,7 +63,9 @@ class Tiny:
         return found
 
     def commands(self, name: str) -> list[str]:
-        return [line for line in (self.folder(name) / "log.txt").read_text().splitlines() if line.startswith("$ vaezoo")]
+        return [
+            line for line in (self.folder(name) / "log.txt").read_text().splitlines() if line.startswith("$ vaezoo")
+        ]
 
     def checkpoints(self, name: str) -> list[Path]:
         return sorted((self.path / "out" / "runs").glob(f"{name}-????????/*/checkpoints/last.ckpt"))
