@@ -17,7 +17,7 @@ LAYERS = [
     {"checkpoints", "errors", "failures", "resuming", "tracking"},
     {"evaluation"},
     {"callbacks"},
-    {"dashboard", "report", "traversal"},
+    {"dashboard", "report", "study", "traversal"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -16,6 +16,7 @@ commands:
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
   traverse    pictures of the latents:  vaezoo traverse --ckpt RUN/checkpoints/best.ckpt
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
+  study       many runs from one file:  vaezoo study experiments/studies/larvae_rates.yaml --dry-run
 
 common options:
   --config FILE            configuration; may be given more than once, later ones win

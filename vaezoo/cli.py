@@ -42,6 +42,7 @@ from vaezoo.models import VAE
 from vaezoo.report.command import run_report
 from vaezoo.resuming import finished, newest, require_same_model, seed_of
 from vaezoo.storage import AtomicCheckpointIO, read, sweep
+from vaezoo.study.command import run_study
 from vaezoo.tracking import Facts, begin, settle
 from vaezoo.traversal import run_traverse
 
@@ -53,6 +54,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "traverse": partial(run_traverse, data_class=ImageDataModule),
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,
+    "study": run_study,
 }
 
 

@@ -90,3 +90,8 @@ def build(name: str, seed: int) -> ScoreMetric:
     """Make the shell of a score."""
     make = METRICS[name].build
     return make(seed=seed) if "seed" in inspect.signature(make).parameters else make()
+
+
+def higher_is_better(name: str) -> bool | None:
+    """Whether more of a score is better; None where neither is."""
+    return build(name, 0).higher_is_better

@@ -1,0 +1,133 @@
+"""What a study's file may say, and what it is told when it is wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from vaezoo.cli import run
+from vaezoo.study.file import read
+from vaezoo.study.grid import expand
+
+
+@pytest.fixture(autouse=True)
+def _config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text("model: {class_path: BetaVAE}\n")
+    Path("b.yaml").write_text("model: {class_path: VAE}\n")
+
+
+def study(**content: Any) -> Path:
+    Path("study.yaml").write_text(
+        yaml.safe_dump({"configs": {"a": "a.yaml"}, "seeds": [0], **content}, sort_keys=False)
+    )
+    return Path("study.yaml")
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "key": ({"seed": [0]}, "unknown key 'seed'; did you mean 'seeds'?"),
+    "no configs": ({"configs": {}}, "names no configuration"),
+    "no file": ({"configs": {"a": "c.yaml"}}, "configs.a: no file 'c.yaml'"),
+    "part": (
+        {"configs": {"a": {"config": "a.yaml", "gird": {}}}},
+        "configs.a: unknown key 'gird'; did you mean 'grid'?",
+    ),
+    "no seeds": ({"seeds": []}, "no seeds for a"),
+    "seeds": ({"seeds": ["x"]}, "seeds: expected a list of whole numbers"),
+    "same seed": ({"seeds": [1, 1]}, "a seed is there twice"),
+    "option": ({"overrides": {"max_steps": 3}}, "'max_steps' is no option of model, data, trainer"),
+    "axis": ({"grid": {"model.beta": 3}}, "grid.model.beta: expected a list of values"),
+    "empty axis": ({"grid": {"model.beta": []}}, "grid.model.beta: expected a list of values"),
+    "budget": ({"budgets": {"short": {"max_steps": 3}}}, "budgets.short: 'max_steps' is no option"),
+    "metric": ({"evaluate": {"metrics": ["mig"]}}, "no metric is called 'mig'"),
+    "resources": ({"resources": {"cpu": 1}}, "resources: unknown key 'cpu'; did you mean 'cpus'?"),
+    "amount": ({"resources": {"cpus": "many"}}, "resources.cpus: expected a number"),
+    "scheduler": ({"scheduler": {"class": "ASHA"}}, "scheduler: needs class, metric and mode"),
+    "statistics": ({"summary": {"statistics": ["median"]}}, "summary.statistics: unknown key 'median'"),
+    "twice": ({"grid": {"model.name": ["x y", "x/y"]}}, "two runs are called 'a-name=x_y-s0'"),
+    "not a study": ({"configs": [1]}, "configs: expected keys with values"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_study_is_one_line(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    content, message = WRONG[wrong]
+    assert run(["study", str(study(**content)), "--dry-run"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("vaezoo: error: study.yaml: ") or "study: " in line
+    assert message in line
+
+
+def test_a_study_that_is_not_there_or_no_yaml() -> None:
+    with pytest.raises(FileNotFoundError, match="no study at none"):
+        read(Path("none"))
+    Path("broken.yaml").write_text("configs: [")
+    with pytest.raises(ValueError, match="is not valid YAML"):
+        read(Path("broken.yaml"))
+    with pytest.raises(ValueError, match="no budget is called 'tiny': study has full, short"):
+        expand(read(study(budgets={"short": {}})), "tiny")
+
+
+def test_the_grid_is_a_product_of_configurations_points_and_seeds() -> None:
+    together = {"weak": {"model.x": 1, "model.y": 10}, "strong": {"model.x": 2, "model.y": 20}}
+    parts = {
+        "a": {"config": "a.yaml", "grid": {"strength": together}, "overrides": {"trainer.max_epochs": 7}},
+        "b": {"config": "b.yaml", "seeds": [5]},
+    }
+    runs = expand(
+        read(
+            study(
+                configs=parts,
+                seeds=2,
+                grid={"data.labels": [0.01, 10]},
+                overrides={"trainer.max_epochs": 1, "trainer.max_steps": 9},
+                budgets={"short": {"trainer.max_steps": 3, "seeds": [4], "evaluate": {"images": 5}}},
+                evaluate={"images": 9, "metrics": ["kl", "mig_20"]},
+            )
+        ),
+        "full",
+    )
+    assert [run.name for run in runs] == [
+        *(f"a-labels={n}-strength={s}-s{seed}" for n in ("0.01", "10") for s in together for seed in (0, 1)),
+        *("b-labels=0.01-s5", "b-labels=10-s5"),
+    ]
+    assert runs[3].place == {"labels": 0.01, "strength": "strong"}
+    shared = {"trainer.max_steps": 9, "data.labels": 0.01}
+    assert runs[3].overrides == {"trainer.max_epochs": 7, "model.x": 2, "model.y": 20, **shared}
+    assert runs[3].scores() == ["evaluate", "--images", "9", "--metrics", "kl", "mig_20", "--ckpt"]
+    short = expand(read(Path("study.yaml")), "short")
+    assert {run.seed for run in short} == {4}
+    assert short[0].overrides["trainer.max_steps"] == 3
+    assert short[0].evaluate == {"images": 5, "metrics": ["kl", "mig_20"]}
+
+
+def test_the_command_of_a_run() -> None:
+    (found,) = expand(read(study(overrides={"model.lr": 1e-3, "trainer.callbacks": None, "data.x": ["p", 2]})))
+    assert found.fit(Path("out/runs")) == [
+        "fit",
+        "--config=a.yaml",
+        "--model.lr=0.001",
+        "--trainer.callbacks=null",
+        '--data.x=["p", 2]',
+        "--trainer.enable_progress_bar=false",
+        "--runs_dir=out/runs",
+        f"--experiment=a-s0-{found.training[:8]}",
+        "--seed_everything=0",
+    ]
+
+
+def test_identity_is_what_a_run_depends_on() -> None:
+    def one(**content: Any) -> tuple[str, str]:
+        (found,) = expand(read(study(**content)))
+        return found.training, found.identity
+
+    base = one()
+    Path("a.yaml").write_text("# a comment\nmodel:\n  class_path: BetaVAE\n")
+    assert one(name="other", configs={"z": "a.yaml"}, budgets={"short": {}}, resources={"cpus": 2}) == base
+    scored = one(evaluate={"images": 3})
+    assert scored[0] == base[0], "other scores need no other training"
+    assert scored[1] != base[1]
+    others = [one(seeds=[1]), one(overrides={"model.lr": 1}), one(configs={"a": "b.yaml"})]
+    assert len({base, scored, *others}) == 5
+    assert all(other[0] != base[0] for other in others)

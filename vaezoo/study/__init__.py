@@ -1,0 +1,1 @@
+"""Studies: many runs of the command line, on Ray, and their tables."""

@@ -1,0 +1,125 @@
+"""`vaezoo study`: many runs from one file, on Ray."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, Namespace
+
+from vaezoo.study.file import Study, read
+from vaezoo.study.folder import RunFolder
+from vaezoo.study.grid import Run, expand, text
+from vaezoo.study.job import Job
+from vaezoo.study.results import write_all
+from vaezoo.study.screen import table
+from vaezoo.study.sweep import write_sweeps
+
+EPILOG = """\
+A run is one process of `vaezoo fit` and one of `vaezoo evaluate` on its last checkpoint. Finished runs are never run
+again: give the same command to go on with a study that was interrupted, or after adding seeds. Runs and results are in
+--output: runs/NAME/, results.csv, results.parquet, summary.md and summary.tex. On a cluster, all machines must see that
+folder."""
+
+
+def run_study(args: Sequence[str]) -> None:
+    """Run what is left of a study, and write its tables.
+
+    Args:
+        args: Command line after `vaezoo study`.
+    """
+    options = _parser().parse_args(list(args))
+    study = read(Path(options.study))
+    runs = expand(study, options.budget)
+    if options.sweep:
+        for path in write_sweeps(Path(options.sweep), study, options.budget):
+            print(f"sweep: {path} (wandb sweep {path}, then wandb agent with the id that it prints)")
+        return
+    folder = study.name if options.budget == "full" else f"{study.name}-{options.budget}"
+    output = Path(options.output or Path("runs", "studies", folder)).resolve()
+    jobs = _jobs(study, runs, output, options)
+    if options.dry_run:
+        _print_commands(runs, jobs)
+    else:
+        _run(study, runs, jobs, output, options)
+
+
+def _run(study: Study, runs: list[Run], jobs: dict[str, Job], output: Path, options: Namespace) -> None:
+    try:
+        import pandas  # noqa: F401
+        import pyarrow  # noqa: F401
+
+        from vaezoo.study.runner import run_jobs
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("studies need more packages: pip install 'vaezoo[study]'") from error
+    left = sum(not job.result() for job in jobs.values())
+    print(f"{study.name}: {len(jobs)} runs, {len(jobs) - left} of them done already", flush=True)
+    try:
+        failed = run_jobs(jobs, study, output, options.address, options.retries) if left else {}
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        raise SystemExit(130) from None
+    finally:
+        results = {name: result for name, job in jobs.items() if (result := job.result())}
+        written = write_all(
+            output, f"{study.name}, budget {options.budget}", runs, results, options.budget, study.summary
+        )
+    print("\n".join(f"written: {path}" for path in written))
+    for name, reason in failed.items():
+        print(f"\n{name}: {reason}\n{RunFolder(jobs[name].folder).last_lines()}", file=sys.stderr)
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")
+
+
+def _jobs(study: Study, runs: list[Run], output: Path, options: Namespace) -> dict[str, Job]:
+    jobs = {}
+    for run in runs:
+        facts = {"run": run.name, "config": str(run.config), "overrides": run.overrides, "seed": run.seed}
+        jobs[run.name] = Job(
+            folder=output / "runs" / run.experiment,
+            identity=run.identity,
+            fit=run.fit(output / "runs"),
+            scores=run.scores(),
+            cpus=study.cpus if options.cpus_per_run is None else options.cpus_per_run,
+            gpus=study.gpus if options.gpus_per_run is None else options.gpus_per_run,
+            cwd=Path.cwd(),
+            may_stop=bool(study.scheduler),
+            facts=facts,
+        )
+    return jobs
+
+
+def _print_commands(runs: list[Run], jobs: dict[str, Job]) -> None:
+    axes = list(dict.fromkeys(axis for run in runs for axis in run.place))
+    rows = [["run", *axes, "seed", "state"]]
+    for run in runs:
+        values = [text(run.place[axis]) if axis in run.place else "" for axis in axes]
+        rows.append([run.name, *values, str(run.seed), "done" if jobs[run.name].result() else "to run"])
+    print("\n".join(table(rows)))
+    for run in runs:
+        job = jobs[run.name]
+        vaezoo = [sys.executable, "-m", "vaezoo"]
+        last = f"{shlex.quote(str(job.folder))}/*/checkpoints/last.ckpt"
+        print(f"\n# {run.name}\n{shlex.join([*vaezoo, *job.fit])}\n{shlex.join([*vaezoo, *job.scores])} {last}")
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="vaezoo study", description="Many runs from one file, on Ray.", epilog=EPILOG, exit_on_error=False
+    )
+    parser.add_argument("study", type=str, help="The study, for example experiments/studies/larvae_rates.yaml.")
+    parser.add_argument("--budget", type=str, default="full", help="Which of the study's budgets, often full or smoke.")
+    parser.add_argument(
+        "--output", type=str | None, help="Folder of runs and results; runs/studies/NAME by default, or NAME-BUDGET."
+    )
+    parser.add_argument("--address", type=str | None, help="Address of a Ray cluster; this machine by default.")
+    parser.add_argument(
+        "--cpus-per-run", type=float | None, help="CPUs, and threads, of a run; the study's by default."
+    )
+    parser.add_argument("--gpus-per-run", type=float | None, help="GPUs of a run; the study's by default.")
+    parser.add_argument(
+        "--retries", type=int, default=2, help="How often a failed run is tried again, from its last checkpoint."
+    )
+    parser.add_argument("--dry-run", action="store_true", help="Print all runs and their commands, and end.")
+    parser.add_argument("--sweep", type=str | None, help="Write the grid as a sweep of Weights & Biases, and end.")
+    return parser

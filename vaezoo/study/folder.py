@@ -1,0 +1,98 @@
+"""What a run of a study leaves on disk: the only memory of a study, so that any part of it may be killed."""
+
+import csv
+import json
+import math
+import os
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TAIL = 1 << 16  # bytes of a log that are read for its last lines
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Folder of one training, `<study>/runs/<experiment>`, with one folder of `vaezoo fit` for each attempt.
+
+    Attributes:
+        path: The folder.
+    """
+
+    path: Path
+
+    @property
+    def log(self) -> Path:
+        """What the run's processes print."""
+        return self.path / "log.txt"
+
+    @property
+    def stop(self) -> Path:
+        """Where the study asks the run to stop: it holds "early" or "interrupt"."""
+        return self.path / "stop"
+
+    def read(self, name: str) -> dict[str, Any]:
+        """`result.json`, `trained.json`, `failed.json` or `attempts.json`; empty where it is not there."""
+        file = self.path / name
+        return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Write one of them in one step: there is the whole of it or nothing, whenever the power goes."""
+        write(self.path / name, json.dumps(content, indent=2) + "\n")
+
+    def checkpoint(self) -> Path | None:
+        """The newest whole `last.ckpt` of all attempts."""
+        found = self.path.glob("*/checkpoints/last.ckpt")
+        # A file that was cut off lacks the index at its end.
+        whole = [file for file in found if zipfile.is_zipfile(file)]
+        return max(whole, key=lambda file: file.stat().st_mtime, default=None)
+
+    def last_lines(self, count: int = 15) -> str:
+        """The end of the log."""
+        return "\n".join(_tail(self.log).splitlines()[-count:]) if self.log.is_file() else ""
+
+    def logged(self, metric: str) -> Iterator[tuple[int, float]]:
+        """Steps and values of a metric, attempt after attempt."""
+        for file in sorted(self.path.glob("*/metrics.csv")):
+            with file.open(newline="", encoding="utf-8") as lines:
+                yield from _values(csv.DictReader(lines), metric)
+
+    def progress(self) -> tuple[int, float] | None:
+        """The last step that was logged, and the training loss there."""
+        file = max(self.path.glob("*/metrics.csv"), default=None)
+        if file is None:
+            return None
+        with file.open(newline="", encoding="utf-8") as lines:
+            header = next(csv.reader(lines), [])
+        rows = csv.DictReader(_tail(file).splitlines()[1:], header)  # the first is the header, or cut off
+        return max(_values(rows, "train/loss"), default=None)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    with new.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _tail(file: Path) -> str:
+    with file.open("rb") as lines:
+        lines.seek(0, os.SEEK_END)
+        lines.seek(max(0, lines.tell() - TAIL))
+        return lines.read().decode(errors="replace")
+
+
+def _values(rows: "csv.DictReader[str]", metric: str) -> Iterator[tuple[int, float]]:
+    for row in rows:
+        try:
+            step, value = int(row["step"]), float(row[metric])
+        except (KeyError, TypeError, ValueError):
+            continue  # nothing logged here, or a line that is being written
+        if math.isfinite(value):
+            yield step, value

@@ -1,0 +1,130 @@
+"""A study as a list of runs."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vaezoo.study.file import Part, Study
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training and its scores.
+
+    Attributes:
+        name: Configuration, place in the grid and seed, for people.
+        part: Name of its configuration in the study.
+        config: File of the configuration.
+        content: What is in it.
+        place: Place in the grid by the short name of each axis.
+        overrides: Options that win over the configuration.
+        seed: Seed of the training.
+        evaluate: Options of `vaezoo evaluate`.
+    """
+
+    name: str
+    part: str
+    config: Path
+    content: Any
+    place: dict[str, Any]
+    overrides: dict[str, Any]
+    seed: int
+    evaluate: dict[str, Any]
+
+    @property
+    def training(self) -> str:
+        """Identity of the training: what it depends on, and no name or comment."""
+        return _digest([self.content, self.overrides, self.seed])
+
+    @property
+    def identity(self) -> str:
+        """Identity of the run, scores included."""
+        return _digest([self.training, self.evaluate])
+
+    @property
+    def experiment(self) -> str:
+        """Name of its folder: another training never meets this one's files."""
+        return f"{self.name}-{self.training[:8]}"
+
+    def fit(self, runs_dir: Path) -> list[str]:
+        """Arguments of `vaezoo` that train it."""
+        options = {**self.overrides, "trainer.enable_progress_bar": False}
+        place = [f"--runs_dir={runs_dir}", f"--experiment={self.experiment}", f"--seed_everything={self.seed}"]
+        return ["fit", f"--config={self.config}", *flags(options), *place]
+
+    def scores(self) -> list[str]:
+        """Arguments of `vaezoo` that score a checkpoint, which comes last."""
+        args = ["evaluate"]
+        for key, value in self.evaluate.items():
+            args += [f"--{key}", *(map(text, value) if isinstance(value, list) else [text(value)])]
+        return [*args, "--ckpt"]
+
+
+def expand(study: Study, budget: str = "full") -> list[Run]:
+    """All runs of a study: configurations × grids × seeds.
+
+    Args:
+        study: The study.
+        budget: Which of its budgets.
+
+    Raises:
+        ValueError: There is no such budget, a configuration has no seeds, or two runs have one name.
+    """
+    if budget not in study.budgets:
+        raise ValueError(f"no budget is called {budget!r}: {study.name} has {', '.join(study.budgets)}")
+    runs = [run for name, part in study.parts.items() for run in _runs(study, name, part, study.budgets[budget])]
+    twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
+    if twice:
+        raise ValueError(f"{study.name}: two runs are called {twice[0]!r}")
+    return runs
+
+
+def axes(study: Study, part: Part) -> dict[str, Any]:
+    """Axes of a configuration: those of the study, and its own, which replace those of the same name."""
+    return {**study.grid, **part.grid}
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Options as arguments of the command line."""
+    return [f"--{key}={text(value)}" for key, value in options.items()]
+
+
+def text(value: Any) -> str:
+    """A value as the command line reads it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _runs(study: Study, name: str, part: Part, budget: dict[str, Any]) -> Iterator[Run]:
+    options = {key: value for key, value in budget.items() if key not in ("seeds", "evaluate")}
+    seeds = budget.get("seeds") or part.seeds or study.seeds
+    if not seeds:
+        raise ValueError(f"{study.name}: no seeds for {name}; give seeds: [0, 1, 2], or how many")
+    content = yaml.safe_load(part.config.read_text(encoding="utf-8"))
+    evaluate = {**study.evaluate, **budget.get("evaluate", {})}
+    for points in product(*(_points(axis, given) for axis, given in axes(study, part).items())):
+        place = {axis: value for axis, value, _ in points}
+        chosen = {key: value for *_, point in points for key, value in point.items()}
+        overrides = {**study.overrides, **part.overrides, **chosen, **options}
+        for seed in seeds:
+            title = "-".join([name, *(f"{axis}={text(value)}" for axis, value in place.items()), f"s{seed}"])
+            title = re.sub(r"[^\w.=+-]+", "_", title)
+            yield Run(title, name, part.config, content, place, overrides, seed, evaluate)
+
+
+def _points(axis: str, given: Any) -> list[tuple[str, Any, dict[str, Any]]]:
+    """Points of an axis: its short name, the value there, and the options set."""
+    if isinstance(given, dict):
+        return [(axis, name, point) for name, point in given.items()]
+    return [(axis.rpartition(".")[2], value, {axis: value}) for value in given]
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
