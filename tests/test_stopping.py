@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from lightning.pytorch import Trainer
 
 from tests.test_resuming import same
 from vaezoo import cli
+from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli import run
+from vaezoo.files import DRAFT
 from vaezoo.storage import read
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +38,16 @@ FIT = [
     "--trainer.callbacks.every_n_train_steps=2",
     "--experiment=exp",
 ]
+
+# Writing takes as long as a few steps, so that many a kill falls within.
+LARGE = [
+    *FIT,
+    "--model.network.encoder_widths=[200]",
+    "--model.network.decoder_widths=[200]",
+    "--trainer.val_check_interval=7",
+    "--trainer.log_every_n_steps=1",
+]
+COMMAND = [sys.executable, "-m", "vaezoo", "fit", *LARGE]
 
 
 @pytest.fixture(autouse=True)
@@ -126,12 +139,14 @@ def test_a_tracked_run_is_found_by_its_last_checkpoint(monkeypatch: pytest.Monke
 class Victim:
     """`vaezoo fit` in a process of its own."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, *more: str, start_new_session: bool = False) -> None:
         before = set(Path("runs/exp").glob("*"))
-        command = [sys.executable, "-m", "vaezoo", "fit", *LARGE, f"--trainer.max_steps={steps}", "--ckpt_path=last"]
+        command = [*COMMAND, f"--trainer.max_steps={steps}", "--ckpt_path=last", *more]
         with Path("said.txt").open("a") as said:
             env = os.environ | {"PYTHONPATH": str(ROOT)}
-            self.process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, env=env)
+            self.process = subprocess.Popen(
+                command, stdout=said, stderr=subprocess.STDOUT, env=env, start_new_session=start_new_session
+            )
         while not (new := set(Path("runs/exp").glob("*/checkpoints")) - {run / "checkpoints" for run in before}):
             self.wait_a_little()
         (self.folder,) = new
@@ -142,19 +157,16 @@ class Victim:
 
     def writes(self) -> Iterator[None]:
         """One item at the beginning of each write of a checkpoint."""
-        partial, number = self.folder / "last.ckpt.part", 0
+        under_way = False
         while True:
-            try:
-                now = partial.stat().st_ino
-            except FileNotFoundError:
-                now = 0
-            if now and not number:
+            now = any(self.folder.glob(f"*last.ckpt*{DRAFT}"))
+            if now and not under_way:
                 yield
-            number = now
+            under_way = now
             self.wait_a_little()
 
-    def end(self, number: int) -> None:
-        self.process.send_signal(number)
+    def end(self, number: int, group: bool = False) -> None:
+        (os.killpg if group else os.kill)(self.process.pid, number)
         code = self.process.wait(120)
         assert code == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number], said()
         if number != signal.SIGKILL:
@@ -164,16 +176,6 @@ class Victim:
 
 def said() -> str:
     return Path("said.txt").read_text()
-
-
-# Writing takes as long as a few steps, so that many a kill falls within.
-LARGE = [
-    *FIT,
-    "--model.network.encoder_widths=[200]",
-    "--model.network.decoder_widths=[200]",
-    "--trainer.val_check_interval=7",
-    "--trainer.log_every_n_steps=1",
-]
 
 
 def kill_and_continue(steps: int, numbers: list[int], seed: int) -> None:
@@ -213,3 +215,36 @@ def test_a_run_killed_many_times_ends_as_an_undisturbed_one() -> None:
     numbers = [signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT] * 3
     random.Random(seed).shuffle(numbers)
     kill_and_continue(160, numbers, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_two_ranks_with_workers_stop_together_and_continue_exactly() -> None:
+    """Ctrl-C reaches every process of a terminal's foreground, SIGTERM perhaps the first alone."""
+    options = ["--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--data.num_workers=1"]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        victim = Victim(40, *options, start_new_session=True)
+        next(victim.writes())
+        victim.end(number, group=number == signal.SIGINT)
+    for experiment in ("exp", "unbroken"):
+        command = [*COMMAND, *options, "--trainer.max_steps=40", "--ckpt_path=last"]
+        subprocess.run([*command, f"--experiment={experiment}"], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    (unbroken,) = Path("runs/unbroken").iterdir()
+    assert len(runs()) == 3
+    for name in ("last.ckpt", "best.ckpt"):
+        same_state(unbroken / "checkpoints" / name, runs()[-1] / "checkpoints" / name)
+
+
+def test_the_second_ctrl_c_ends_the_process_at_once() -> None:
+    stop = StopOnSignal()
+    pid = os.fork()
+    if not pid:  # the child
+        stop.on_train_start(Trainer(logger=False, enable_checkpointing=False), None)  # type: ignore[arg-type]
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGTERM)  # noted, and no more than that
+        os.kill(os.getpid(), signal.SIGINT)
+        if stop.received == signal.SIGTERM:
+            os.kill(os.getpid(), signal.SIGINT)
+        os._exit(0)
+    _, code = os.waitpid(pid, 0)
+    assert os.WTERMSIG(code) == signal.SIGINT

@@ -40,8 +40,8 @@ from vaezoo.failures import explain
 from vaezoo.files import whole
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
-from vaezoo.resuming import finished, newest, require_same_model, seed_of
-from vaezoo.storage import AtomicCheckpointIO, read, sweep
+from vaezoo.resuming import NothingToDo, last, open_to_continue, require_same_model
+from vaezoo.storage import AtomicCheckpointIO, sweep
 from vaezoo.study.command import run_study
 from vaezoo.tracking import Facts, begin, settle
 from vaezoo.traversal import run_traverse
@@ -56,10 +56,6 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "dashboard": run_dashboard,
     "study": run_study,
 }
-
-
-class _NothingToDo(Exception):  # noqa: N818  # not an error
-    pass
 
 
 class ZooCLI(LightningCLI):
@@ -95,13 +91,9 @@ class ZooCLI(LightningCLI):
             )
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
-            config.ckpt_path = _last(experiment, config.seed_everything)
-            if config.ckpt_path and config.seed_everything is True:
-                config.seed_everything = seed_of(Path(config.ckpt_path).parent.parent)
-            if not config.ckpt_path and self.config.subcommand != "fit":
+            config.ckpt_path, config.seed_everything = last(experiment, config.seed_everything)
+            if config.ckpt_path is None and self.config.subcommand != "fit":
                 raise FileNotFoundError(f"no checkpoint in {experiment}")
-            if not config.ckpt_path:
-                print(f"no checkpoint in {experiment}: starting from scratch")
 
     def _parse_ckpt_path(self) -> None:
         """The model comes from the configuration alone; Lightning would merge the checkpoint's arguments into it."""
@@ -110,27 +102,16 @@ class ZooCLI(LightningCLI):
         """Choose the run's folder, send every logger there, and let no checkpoint execute anything."""
         config = self.config[self.subcommand]
         config.weights_only = True
-        self._checkpoint = self._continued(config) if self.subcommand == "fit" else None
         self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
+        self._checkpoint = None
+        if self.subcommand == "fit":
+            self._checkpoint = open_to_continue(config.ckpt_path, config.trainer.max_steps, config.trainer.max_epochs)
+            for folder in self.run_dir.parent.glob("*/checkpoints"):
+                sweep(folder)
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
                 settle(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
-
-    def _continued(self, config: Namespace) -> dict[str, Any] | None:
-        """What the checkpoint that a fit continues from holds; a run that is complete ends here."""
-        for folder in (Path(config.runs_dir) / config.experiment).glob("*/checkpoints"):
-            sweep(folder)
-        if config.ckpt_path is None or "://" in str(config.ckpt_path):
-            return None
-        checkpoint = read(Path(config.ckpt_path), mmap=True)
-        if finished(checkpoint, config.trainer.max_steps, config.trainer.max_epochs):
-            raise _NothingToDo(
-                f"the run of {config.ckpt_path} is complete after step {checkpoint['global_step']}: nothing to do; "
-                "a higher --trainer.max_steps lets it go on"
-            )
-        print(f"continuing from {config.ckpt_path}, step {checkpoint['global_step']}")
-        return checkpoint
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
@@ -192,10 +173,10 @@ class ZooCLI(LightningCLI):
             if "LOCAL_RANK" in os.environ and not self.trainer.is_global_zero:
                 raise SystemExit(0) from error  # any other code, and the launcher would kill the first rank
             number = signal.Signals(self._signals.received or signal.SIGTERM)
-            last = self.run_dir / "checkpoints" / "last.ckpt"
-            how = f"vaezoo fit --config {self.run_dir}/config.yaml --ckpt_path {last}"
+            saved = self.run_dir / "checkpoints" / "last.ckpt"
+            how = f"vaezoo fit --config {self.run_dir}/config.yaml --ckpt_path {saved}"
             print(f"stopped by {number.name} after step {self.trainer.global_step}", end="; ")
-            print(f"to continue: {how}" if last.is_file() else "no checkpoint was saved", flush=True)
+            print(f"to continue: {how}" if saved.is_file() else "no checkpoint was saved", flush=True)
             raise SystemExit(128 + number) from error
 
     def predict(self, **kwargs: Any) -> None:
@@ -242,12 +223,12 @@ def run(args: list[str]) -> int:
             parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
             args=args,
         )
-    except _NothingToDo as reason:
+    except NothingToDo as reason:
         print(reason)
     except KeyboardInterrupt:
         return 130
     except SystemExit as stop:
-        if isinstance(stop.__context__, KeyboardInterrupt):  # before the first step, or the second Ctrl-C
+        if isinstance(stop.__context__, KeyboardInterrupt):  # before the first step
             return 130
         if isinstance(stop, SIGTERMException):
             return 143
@@ -278,14 +259,6 @@ def _new_folder(experiment: Path) -> Path:
             version = f"{stamp}-{number}"
         os.environ["VAEZOO_RUN"] = version
     return experiment / version
-
-
-def _last(experiment: Path, seed: Any) -> str | None:
-    """The experiment's newest checkpoint, the same for all ranks that this process starts; None where there is none."""
-    if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
-        return os.environ["VAEZOO_LAST"] or None
-    os.environ["VAEZOO_LAST"] = last = str(newest(experiment, seed) or "")
-    return last or None
 
 
 def _default_callbacks(config: Namespace) -> list[Callback]:

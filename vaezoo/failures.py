@@ -1,7 +1,6 @@
 """One readable line for a command that failed while it ran, with what to do about it."""
 
 import errno
-import os
 import pickle
 import re
 
@@ -49,7 +48,7 @@ _HELP = "; --debug shows where"
 
 
 def _full(error: BaseException) -> str:
-    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "the file system refused"
+    reason = (isinstance(error, OSError) and error.strerror) or "the file system refused"
     where = f" {error.filename}" if isinstance(error, OSError) and error.filename else " a file of the run"
     return (
         f"cannot write{where} ({reason}): free the space or choose a folder on another disk; "

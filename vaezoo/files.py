@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+DRAFT = ".part"
+"""How the names of drafts end."""
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
@@ -18,14 +21,25 @@ def whole(path: Path) -> Iterator[Path]:
     Raises:
         OSError: The file cannot be written; names it.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    draft = path.with_name(f".{path.name}.{os.getpid()}{DRAFT}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield draft
         with draft.open("rb+") as file:
             os.fsync(file.fileno())
         draft.replace(path)
+        _flush_folder(path.parent)
     except OSError as error:
         raise type(error)(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

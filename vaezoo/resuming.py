@@ -1,28 +1,47 @@
 """From which checkpoint a run continues, and whether it may."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
-from lightning.pytorch.utilities import rank_zero_warn
+from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
 from vaezoo.base import VAE
 from vaezoo.storage import PREVIOUS, DamagedCheckpointError, read
 
 
-def newest(experiment: Path, seed: Any) -> Path | None:
-    """The newest checkpoint of an experiment that can be loaded; None where there is none.
+class NothingToDo(Exception):  # noqa: N818  # not an error
+    """A run that is asked to continue is complete."""
 
-    Runs are tried from the latest on, each with `last.ckpt`, then `previous.ckpt`, then any other.
+
+def last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
+    """The experiment's newest checkpoint, if there is one, and the seed of its run.
+
+    The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
 
     Args:
         experiment: Folder of the experiment's runs.
         seed: Only runs of this seed count: those of several share a folder. True stands for any.
     """
+    if "LOCAL_RANK" not in os.environ or "VAEZOO_LAST" not in os.environ:
+        os.environ["VAEZOO_LAST"] = str(newest(experiment, seed) or "")
+    path = os.environ["VAEZOO_LAST"]
+    if not path:
+        _say(f"no checkpoint in {experiment} to continue from")
+        return None, seed
+    return path, _seed(Path(path).parent.parent) if seed is True else seed
+
+
+def newest(experiment: Path, seed: Any) -> Path | None:
+    """The newest checkpoint that can be loaded.
+
+    Runs are tried from the latest on, each with `last.ckpt`, then `previous.ckpt`, then any other.
+    """
     damaged: DamagedCheckpointError | None = None
     for run in sorted(experiment.glob("*/"), key=_age, reverse=True):
-        for path in _checkpoints(run) if seed is True or seed_of(run) == seed else ():
+        for path in _checkpoints(run) if seed is True or _seed(run) == seed else ():
             try:
                 read(path, mmap=True)
             except DamagedCheckpointError as error:
@@ -36,20 +55,23 @@ def newest(experiment: Path, seed: Any) -> Path | None:
     return None
 
 
-def seed_of(run: Path) -> Any:
-    """The seed in a run's configuration; None where that is missing."""
-    config = run / "config.yaml"
-    return yaml.safe_load(config.read_text()).get("seed_everything") if config.is_file() else None
+def open_to_continue(path: str | None, max_steps: int, max_epochs: int | None) -> dict[str, Any] | None:
+    """What a fit continues from; None where it starts.
 
-
-def finished(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None) -> bool:
-    """Whether a run with these limits has nothing left to do; -1 and None are no limits."""
-    loop = checkpoint["loops"]["fit_loop"]
-    epochs = loop["epoch_progress"]["current"]
-    within = epochs["ready"] > epochs["processed"]
-    done = epochs["processed"] + (within and loop["epoch_loop.batch_progress"]["is_last_batch"])
-    steps = int(checkpoint["global_step"])
-    return 0 <= max_steps <= steps or (max_epochs is not None and 0 <= max_epochs <= done)
+    Raises:
+        NothingToDo: The run is complete under these limits.
+    """
+    if path is None or "://" in path:
+        return None
+    checkpoint = read(Path(path), mmap=True)
+    step = checkpoint["global_step"]
+    if _complete(checkpoint, max_steps, max_epochs):
+        raise NothingToDo(
+            f"the run of {path} is complete after step {step}: nothing to do; "
+            "a higher --trainer.max_steps lets it go on"
+        )
+    _say(f"continuing from {path}, step {step}")
+    return checkpoint
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
@@ -67,6 +89,25 @@ def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
                 f"the checkpoint was written with model.{name}={before}, the configuration says {value}: a run goes on "
                 "as it began, start a new one for another model"
             )
+
+
+@rank_zero_only
+def _say(line: str) -> None:
+    print(line)
+
+
+def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None) -> bool:
+    """Whether nothing is left to do; -1 and None are no limits."""
+    loop = checkpoint["loops"]["fit_loop"]
+    epochs = loop["epoch_progress"]["current"]
+    within = epochs["ready"] > epochs["processed"]
+    done = epochs["processed"] + (within and loop["epoch_loop.batch_progress"]["is_last_batch"])
+    return 0 <= max_steps <= checkpoint["global_step"] or (max_epochs is not None and 0 <= max_epochs <= done)
+
+
+def _seed(run: Path) -> Any:
+    config = run / "config.yaml"
+    return yaml.safe_load(config.read_text()).get("seed_everything") if config.is_file() else None
 
 
 def _age(run: Path) -> tuple[str, int]:

@@ -1,6 +1,6 @@
 """Checkpoints on disk: there whole or not at all, and checked before anything is read from them."""
 
-import os
+import errno
 import pickle
 import time
 import zipfile
@@ -10,10 +10,11 @@ from typing import IO, Any
 import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
 
+from vaezoo.files import DRAFT, whole
+
 PREVIOUS = "previous.ckpt"
 """The checkpoint before `last.ckpt`, beside it."""
 
-_PARTIAL = ".part"
 _STALE = 600.0  # seconds without a write after which a partial file belongs to no live process
 
 
@@ -51,25 +52,16 @@ def read(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str,
 
 
 def write(checkpoint: dict[str, Any], path: Path) -> None:
-    """Save under another name, flush to disk, verify, then rename: whenever it is killed, `path` is old or new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + _PARTIAL)
-    try:
-        with partial.open("wb") as file:
+    """Save beside its place, verify, then rename: whenever it is killed, `path` is the old or the new one."""
+    with whole(path) as draft:
+        with draft.open("wb") as file:
             _save(checkpoint, file)
-            file.flush()
-            os.fsync(file.fileno())
-        verify(partial)
-        partial.replace(path)
-        _flush_folder(path.parent)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+        verify(draft)
 
 
 def sweep(folder: Path) -> None:
     """Remove what killed writes left behind in a folder; those under way are left alone."""
-    for partial in folder.glob(f"*{_PARTIAL}"):
+    for partial in folder.glob(f"*{DRAFT}"):
         if time.time() - partial.stat().st_mtime > _STALE:
             partial.unlink(missing_ok=True)
 
@@ -101,7 +93,7 @@ def _save(checkpoint: dict[str, Any], file: IO[bytes]) -> None:
     try:
         torch.save(checkpoint, file)
     except RuntimeError as error:  # torch hides the system's error behind one of its own
-        raise OSError(f"could not write {file.name}, is the disk full?") from error
+        raise OSError(errno.ENOSPC, "the disk seems to be full", file.name) from error
 
 
 def _damaged(path: Path, reason: object) -> DamagedCheckpointError:
@@ -112,13 +104,3 @@ def _damaged(path: Path, reason: object) -> DamagedCheckpointError:
 
 def _remote(path: str | Path) -> bool:
     return "://" in str(path)
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -4,11 +4,13 @@ import csv
 import json
 import math
 import os
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from vaezoo.files import whole
+from vaezoo.resuming import newest
 
 TAIL = 1 << 16  # bytes of a log that are read for its last lines
 
@@ -40,14 +42,12 @@ class RunFolder:
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Write one of them in one step: there is the whole of it or nothing, whenever the power goes."""
-        write(self.path / name, json.dumps(content, indent=2) + "\n")
+        with whole(self.path / name) as draft:
+            draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def checkpoint(self) -> Path | None:
-        """The newest whole `last.ckpt` of all attempts."""
-        found = self.path.glob("*/checkpoints/last.ckpt")
-        # A file that was cut off lacks the index at its end.
-        whole = [file for file in found if zipfile.is_zipfile(file)]
-        return max(whole, key=lambda file: file.stat().st_mtime, default=None)
+        """The newest checkpoint of all attempts that can be loaded."""
+        return newest(self.path, seed=True)
 
     def last_lines(self, count: int = 15) -> str:
         """The end of the log."""
@@ -68,17 +68,6 @@ class RunFolder:
             header = next(csv.reader(lines), [])
         rows = csv.DictReader(_tail(file).splitlines()[1:], header)  # the first is the header, or cut off
         return max(_values(rows, "train/loss"), default=None)
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    with new.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
 
 
 def _tail(file: Path) -> str:

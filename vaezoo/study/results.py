@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from vaezoo.evaluation.catalogue import higher_is_better
 from vaezoo.evaluation.report import DETAIL
+from vaezoo.files import whole
 from vaezoo.study.file import STATISTICS
-from vaezoo.study.folder import write
 from vaezoo.study.grid import Run
 
 BEST = 0.1  # share of the runs of a row whose mean is shown, as Margonis et al. (2020), Table 1
@@ -141,7 +141,8 @@ def write_all(
         "summary.tex": latex(made),
     }
     for name, content in files.items():
-        write(output / name, content)
+        with whole(output / name) as draft:
+            draft.write_bytes(content.encode() if isinstance(content, str) else content)
     return [output / name for name in files]
 
 

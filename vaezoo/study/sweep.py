@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
+from vaezoo.files import whole
 from vaezoo.study.file import Part, Study
-from vaezoo.study.folder import write
 from vaezoo.study.grid import axes, flags, text
 
 
@@ -24,7 +24,8 @@ def write_sweeps(path: Path, study: Study, budget: str) -> list[Path]:
     }
     for name, file in files.items():
         content = sweep(study, name, study.parts[name], study.budgets[budget])
-        write(file, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        with whole(file) as draft:
+            draft.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     return list(files.values())
 
 

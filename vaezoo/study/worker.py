@@ -66,9 +66,7 @@ def _trained(job: Job, folder: RunFolder, clock: Clock, lock: int) -> bool:
     note = folder.read("trained.json")
     if note and (job.may_stop or not note["stopped"]):
         return bool(note["stopped"])
-    checkpoint = folder.checkpoint()
-    resume = [f"--ckpt_path={checkpoint}"] if checkpoint else []
-    code = _run(job, [*job.fit, *resume], folder, clock, lock)
+    code = _run(job, [*job.fit, "--ckpt_path=last"], folder, clock, lock)
     stopped = folder.stop.exists() and code != 0
     if code != 0 and not stopped:
         raise _error("fit", code)
