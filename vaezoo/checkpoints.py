@@ -23,21 +23,34 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
         map_location: Device to load to, as in `torch.load`.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no checkpoint at {path}")
-    try:
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except (pickle.UnpicklingError, EOFError, KeyError, RuntimeError, ValueError) as error:
-        raise ValueError(
-            f"{path} holds more than tensors and plain data, or is damaged; nothing in it was executed: give one "
-            "that vaezoo wrote"
-        ) from error
-    if not isinstance(checkpoint, dict) or "model_class" not in checkpoint:
+    checkpoint = read_checkpoint(path)
+    if "model_class" not in checkpoint:
         raise ValueError(f"{path} was not written by a vaezoo model; use its class's load_from_checkpoint")
     # Lightning lets a checkpoint name the function that builds the model, which imports whatever class it is told.
     options = {"weights_only": True, "_instantiator": None}
     model: VAE = find(VAE, checkpoint["model_class"]).load_from_checkpoint(path, map_location, **options)
     return model.eval()
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """What a checkpoint holds, its tensors mapped from the file; nothing in it is executed.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It holds more than tensors and plain data, is damaged, or is no checkpoint.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no checkpoint at {path}")
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except (pickle.UnpicklingError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} holds more than tensors and plain data, or is damaged; nothing in it was executed: give a "
+            "checkpoint that vaezoo wrote"
+        ) from error
+    if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("state_dict"), dict):
+        raise ValueError(f"{path} is no checkpoint: it holds no state_dict; give one that vaezoo wrote")
+    return checkpoint
 
 
 def read_yaml(file: Path) -> Any:

@@ -21,6 +21,7 @@ from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 
 from datamodules import ImageDataModule
 from vaezoo.callbacks import LastCheckpoint, SaveConfig, ThroughputBar
+from vaezoo.checkpoints import read_checkpoint
 from vaezoo.dashboard import run_dashboard
 from vaezoo.errors import check_sections, one_line
 from vaezoo.evaluation.command import run_evaluate
@@ -81,6 +82,8 @@ class ZooCLI(LightningCLI):
         """Choose the run's folder, send every logger there, and let no checkpoint execute anything."""
         config = self.config[self.subcommand]
         config.weights_only = True
+        if config.get("ckpt_path") and Path(config.ckpt_path).is_file():
+            read_checkpoint(Path(config.ckpt_path))  # says what is wrong with it, before anything is made
         self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
