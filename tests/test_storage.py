@@ -20,7 +20,7 @@ from vaezoo.files import DRAFT
 from vaezoo.storage import AtomicCheckpointIO, DamagedCheckpointError, read, sweep, write
 
 CHECKPOINT = {
-    "weights": torch.arange(50.0),
+    "state_dict": {"weights": torch.arange(50.0)},
     "epoch": 3,
     "text": {"a": [1, 2.5, None]},
     "half": torch.ones(3).bfloat16(),
@@ -113,7 +113,7 @@ def test_a_full_disk_leaves_the_checkpoint_as_it_was(whole: Path, tmp_path: Path
 
 def keep_writing(path: Path) -> None:
     for step in itertools.count():
-        write({"step": step, "w": torch.full((2_000_000,), float(step))}, path)
+        write({"state_dict": {}, "step": step, "w": torch.full((2_000_000,), float(step))}, path)
 
 
 def size_of_draft(folder: Path) -> int:

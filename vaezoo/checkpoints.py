@@ -26,8 +26,9 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
     if "model_class" not in checkpoint:
         raise ValueError(f"{path} was not written by a vaezoo model; use its class's load_from_checkpoint")
     # Lightning lets a checkpoint name the function that builds the model, which imports whatever class it is told.
-    options = {"weights_only": True, "_instantiator": None}
-    model: VAE = find(VAE, checkpoint["model_class"]).load_from_checkpoint(path, map_location, **options)
+    model: VAE = find(VAE, checkpoint["model_class"]).load_from_checkpoint(
+        path, map_location, weights_only=True, _instantiator=None
+    )
     return model.eval()
 
 

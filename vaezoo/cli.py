@@ -41,7 +41,7 @@ from vaezoo.files import whole
 from vaezoo.models import VAE
 from vaezoo.report.command import run_report
 from vaezoo.resuming import NothingToDo, last, open_to_continue, require_same_model
-from vaezoo.storage import AtomicCheckpointIO, sweep
+from vaezoo.storage import AtomicCheckpointIO, read, sweep
 from vaezoo.study.command import run_study
 from vaezoo.tracking import Facts, begin, settle
 from vaezoo.traversal import run_traverse
@@ -108,6 +108,8 @@ class ZooCLI(LightningCLI):
             self._checkpoint = open_to_continue(config.ckpt_path, config.trainer.max_steps, config.trainer.max_epochs)
             for folder in self.run_dir.parent.glob("*/checkpoints"):
                 sweep(folder)
+        elif config.get("ckpt_path") and Path(config.ckpt_path).is_file():
+            read(Path(config.ckpt_path), mmap=True)  # says what is wrong with it, before anything is made
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):

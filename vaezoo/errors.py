@@ -182,7 +182,8 @@ def _check_nulls(config: object, key: str) -> None:
             _check_nulls(value, f"{key}.{name}")
     if not isinstance(config, Namespace) or "class_path" not in config:
         return
-    for name, value in vars(config.get("init_args") or Namespace()).items():
+    arguments = config.get("init_args")
+    for name, value in vars(arguments).items() if isinstance(arguments, Namespace) else ():
         parameter = _parameter(config.class_path.rpartition(".")[2], name)
         if value is None and parameter is not None and not _takes_none(parameter):
             raise ArgumentError(None, f'Parser key "{key}.{name}": it must not be null: give a value or leave it out')

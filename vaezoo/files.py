@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOSPC
 from pathlib import Path
 
 DRAFT = ".part"
@@ -30,7 +31,8 @@ def whole(path: Path) -> Iterator[Path]:
         draft.replace(path)
         _flush_folder(path.parent)
     except OSError as error:
-        raise type(error)(error.errno, error.strerror or str(error), str(path)) from error
+        # NumPy has no number for a write that fell short; it does so where the disk is full.
+        raise OSError(error.errno or ENOSPC, error.strerror or str(error), str(path)) from error
     finally:
         draft.unlink(missing_ok=True)
 

@@ -6,6 +6,7 @@ hyperparameters is kept as `{"class_path": …, "init_args": …}` and built aga
 
 import inspect
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -63,8 +64,10 @@ class Specified:
 def find(base: type[T], class_path: str) -> type[T]:
     """The class of that name, or path, among those derived from base that are imported already."""
     classes = family(base)
+    module, _, name = class_path.rpartition(".")
+    exported = vars(sys.modules[module]).get(name) if module in sys.modules else None  # looked up, never imported
     for cls in classes:
-        if class_path in (cls.__name__, f"{cls.__module__}.{cls.__qualname__}"):
+        if cls is exported or class_path in (cls.__name__, f"{cls.__module__}.{cls.__qualname__}"):
             return cls
     known = ", ".join(sorted({cls.__name__ for cls in classes}))
     raise ValueError(

@@ -44,10 +44,10 @@ def read(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str,
         raise ValueError(
             f"{path} holds more than tensors and plain data; nothing in it was executed: give one that vaezoo wrote"
         ) from error
-    except RuntimeError as error:  # of torch's own reader, which is stricter about a zip file's directory
-        raise _damaged(path, error) from error
-    if not isinstance(checkpoint, dict):
-        raise ValueError(f"{path} is no checkpoint: it holds a {type(checkpoint).__name__}")
+    except (EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise _damaged(path, error) from error  # torch's own reader is stricter about a zip file's directory
+    if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("state_dict"), dict):
+        raise ValueError(f"{path} is no checkpoint: it holds no state_dict; give one that vaezoo wrote")
     return checkpoint
 
 

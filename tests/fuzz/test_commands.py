@@ -113,7 +113,7 @@ options = st.tuples(st.sampled_from(FLAGS), values).map(lambda pair: [f"{pair[0]
 ).map(list)
 
 
-@tries(60)
+@tries(40)
 @given(command=st.sampled_from(COMMANDS), parts=st.lists(options, max_size=3))
 def test_wrong_command_lines(command: str, parts: list[list[str]]) -> None:
     """Nothing here names both a model and data, so that no command has anything to do."""

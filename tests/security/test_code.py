@@ -13,6 +13,7 @@ import yaml
 import vaezoo
 from tests.datamodules import test_shapes3d
 from tests.fuzz.harness import attempt
+from vaezoo.latents import LatentGroup
 from vaezoo.models import BetaVAE
 from vaezoo.networks import DenseNetwork, Network
 from vaezoo.regularizers import Regularizer
@@ -121,7 +122,7 @@ def test_a_checkpoint_names_only_classes_that_are_there(attack: str, folder: Pat
     assert "spy" not in sys.modules
 
 
-@pytest.mark.parametrize("base", [Network, Regularizer, vaezoo.LatentGroup, vaezoo.VAE])
+@pytest.mark.parametrize("base", [Network, Regularizer, LatentGroup, vaezoo.VAE])
 @pytest.mark.parametrize(
     "name", ["os.system", "subprocess.Popen", "builtins.eval", "spy.Spy", "Callback", "BlobsDataModule"]
 )

@@ -27,6 +27,9 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     own, data_args = apart(args)
     options = _parser().parse_args(own)
     check(options.metrics or ())
+    for name, least in (("images", 1), ("resamples", 0), ("seed", 0)):
+        if (value := options[name]) is not None and value < least:
+            raise ValueError(f"--{name} must be {least} or more, not {value}")
     paths = [Path(path) for path in options.ckpt]
     for path in paths:
         if not path.is_file():

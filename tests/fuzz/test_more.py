@@ -1,0 +1,32 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("file", ["test_configs.py", "test_commands.py", "test_files.py"])
+def test_ten_times_as_many_inputs(file: str) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        f"tests/fuzz/{file}",
+        "-p",
+        "no:xdist",
+        "-k",
+        "wrong or damaged or anything",
+    ]
+    environment = os.environ | {"VAEZOO_FUZZ": "slow"}
+    done = subprocess.run(
+        [*command, "-o", "timeout=3500"],
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
