@@ -79,7 +79,7 @@ def same_state(*paths: Path, note: str = "") -> None:
 
 def test_last_starts_a_run_continues_it_and_knows_when_it_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(4) == 0
-    assert "no checkpoint in runs/exp: starting from scratch" in capsys.readouterr().out
+    assert "no checkpoint in runs/exp to continue from" in capsys.readouterr().out
     assert fit(4) == 0
     assert "last.ckpt is complete after step 4: nothing to do" in capsys.readouterr().out
     assert len(runs()) == 1
@@ -93,7 +93,7 @@ def test_last_starts_a_run_continues_it_and_knows_when_it_is_complete(capsys: py
     for name in ("last.ckpt", "best.ckpt"):
         same_state(unbroken / "checkpoints" / name, second / "checkpoints" / name)
     assert fit(6, "--seed_everything=5") == 0
-    assert "starting from scratch" in capsys.readouterr().out  # never from a run of another seed
+    assert "no checkpoint in" in capsys.readouterr().out  # never from a run of another seed
     assert run(["test", *FIT, "--ckpt_path=last", "--trainer.limit_test_batches=1"]) == 0
     assert run(["test", *FIT, "--ckpt_path=last", "--experiment=none"]) == 1
 

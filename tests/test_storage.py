@@ -58,7 +58,7 @@ def test_flipped_bits_are_detected_or_change_nothing(whole: Path, chance: random
 
 def test_every_flipped_bit_of_a_weight_is_detected(whole: Path, tmp_path: Path) -> None:
     data = bytearray(whole.read_bytes())
-    weights = CHECKPOINT["weights"].numpy().tobytes()  # type: ignore[attr-defined]
+    weights = CHECKPOINT["state_dict"]["weights"].numpy().tobytes()  # type: ignore[index]
     start = data.index(weights)
     for place in range(start, start + len(weights)):
         data[place] ^= 1 << place % 8

@@ -25,7 +25,7 @@ common options:
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
   --trainer.logger NAME    log elsewhere as well, for example WandbLogger for Weights & Biases
   --experiment NAME        name of the run's folder, runs/NAME/TIME
-  --ckpt_path FILE         continue from a checkpoint; "last": from the experiment's newest, or start where none is
+  --ckpt_path FILE         continue from a checkpoint; last: from the newest of the experiment, if any
   --print_config           print the complete configuration and exit
   --debug                  show the traceback of an error (or set VAEZOO_DEBUG=1)
 

@@ -29,7 +29,7 @@ def last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
         os.environ["VAEZOO_LAST"] = str(newest(experiment, seed) or "")
     path = os.environ["VAEZOO_LAST"]
     if not path:
-        _say(f"no checkpoint in {experiment} to continue from")
+        _say(f"no checkpoint in {experiment} to continue from: starting afresh")
         return None, seed
     return path, _seed(Path(path).parent.parent) if seed is True else seed
 
@@ -67,8 +67,7 @@ def open_to_continue(path: str | None, max_steps: int, max_epochs: int | None) -
     step = checkpoint["global_step"]
     if _complete(checkpoint, max_steps, max_epochs):
         raise NothingToDo(
-            f"the run of {path} is complete after step {step}: nothing to do; "
-            "a higher --trainer.max_steps lets it go on"
+            f"the run of {path} is complete after step {step}: nothing to do; a higher limit lets it go on"
         )
     _say(f"continuing from {path}, step {step}")
     return checkpoint

@@ -13,7 +13,7 @@ from vaezoo.storage import PREVIOUS
 
 
 class LastCheckpoint(ModelCheckpoint):
-    """Keeps `last.ckpt` up to date: every few steps, when training ends and when a signal stops it.
+    """Keeps `last.ckpt` up to date: every few steps, when training ends and when `StopOnSignal` stops it.
 
     It is written between two optimizer steps only, after the validation where one is due, so that a run that continues
     from it repeats the unbroken one exactly. An error within a step therefore leaves the file as it was. The
@@ -24,6 +24,8 @@ class LastCheckpoint(ModelCheckpoint):
     """
 
     def __init__(self, every_n_train_steps: int = 1000) -> None:
+        if every_n_train_steps < 1:
+            raise ValueError(f"every_n_train_steps must be at least 1, not {every_n_train_steps}")
         super().__init__(filename="last", every_n_train_steps=every_n_train_steps, enable_version_counter=False)
         self._due = False
         self._validate_again = False
