@@ -99,7 +99,7 @@ def parent(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def wait_for(what: Callable[[], object], seconds: float = 240) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 600) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "waited too long"

@@ -44,6 +44,13 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "resources": ({"resources": {"cpu": 1}}, "resources: unknown key 'cpu'; did you mean 'cpus'?"),
     "amount": ({"resources": {"cpus": "many"}}, "resources.cpus: expected a number"),
     "scheduler": ({"scheduler": {"class": "ASHA"}}, "scheduler: needs class, metric and mode"),
+    "class": (
+        {"scheduler": {"class": "PBT", "metric": "m", "mode": "min"}},
+        "'PBT' is none of ASHA, MedianStoppingRule",
+    ),
+    "mode": ({"scheduler": {"class": "ASHA", "metric": "m", "mode": "low"}}, "expected min or max, got 'low'"),
+    "rows": ({"summary": {"rows": ["labels"]}}, "summary.rows: no axis is called 'labels'"),
+    "nothing": ({"resources": {"cpus": 0}}, "resources.cpus: expected a number above 0"),
     "statistics": ({"summary": {"statistics": ["median"]}}, "summary.statistics: unknown key 'median'"),
     "twice": ({"grid": {"model.name": ["x y", "x/y"]}}, "two runs are called 'a-name=x_y-s0'"),
     "not a study": ({"configs": [1]}, "configs: expected keys with values"),

@@ -21,7 +21,7 @@ def run(part: str, seed: int, **place: Any) -> Run:
     return Run(name, part, Path(f"{part}.yaml"), {}, place, {f"model.{k}": v for k, v in place.items()}, seed, {})
 
 
-def result(**scores: float) -> dict[str, Any]:
+def result(**scores: float | str) -> dict[str, Any]:
     measured = {"polar_error": {"polar_error": scores["polar"]}, "mig_20": {"mig_20": scores["mig"], "mig_20_0": 0.0}}
     facts = {"steps": 9, "seconds": 1.5, "attempts": 1, "stopped": False, "folder": "f", "checkpoint": "c"}
     return {**facts, "scores": measured}
@@ -31,7 +31,7 @@ RUNS = [*(run("wela", seed, bins=2) for seed in range(3)), run("tc", 0), run("tc
 RESULTS = {
     "wela-bins=2-s0": result(polar=4, mig=0.2),
     "wela-bins=2-s1": result(polar=8, mig=0.4),
-    "wela-bins=2-s2": result(polar=6, mig=math.inf),
+    "wela-bins=2-s2": result(polar=6, mig="inf"),
     "tc-s0": result(polar=10, mig=0.1),
 }
 
@@ -127,8 +127,6 @@ def test_asha_stops_the_worse_of_runs(tmp_path: Path) -> None:
     assert behind == {"a": False, "b": True, "c": True, "d": True}
     assert stopper.behind(folders[1]), "once behind, always behind"
     assert not Stopper({}, folders).behind(folders[3])
-    with pytest.raises(ValueError, match="'PBT' is none of ASHA, MedianStoppingRule"):
-        Stopper({**options, "class": "PBT"}, folders)
     with pytest.raises(ValueError, match="argument 'grace'"):
         Stopper({**options, "grace": 1}, folders)
 

@@ -29,6 +29,8 @@ def run_study(args: Sequence[str]) -> None:
         args: Command line after `vaezoo study`.
     """
     options = _parser().parse_args(list(args))
+    if options.retries < 0 or (options.cpus_per_run is not None and options.cpus_per_run <= 0):
+        raise ValueError("--retries must be at least 0, and --cpus-per-run above 0")
     study = read(Path(options.study))
     runs = expand(study, options.budget)
     if options.sweep:

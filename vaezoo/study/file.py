@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from vaezoo.evaluation.catalogue import check
+from vaezoo.study.stopping import SCHEDULERS
 
 SECTIONS = ("model", "data", "trainer")
 EVALUATE = ("metrics", "images", "split", "latents", "resamples", "seed")
@@ -108,7 +109,7 @@ def _study(given: dict[str, Any], stem: str) -> Study:
         overrides=_overrides(given.get("overrides"), "overrides"),
         budgets=_budgets(given.get("budgets")),
         evaluate=_evaluate(given.get("evaluate"), "evaluate"),
-        cpus=_amount(resources.get("cpus", 1), "resources.cpus"),
+        cpus=_amount(resources.get("cpus", 1), "resources.cpus", above=True),
         gpus=_amount(resources.get("gpus", 0), "resources.gpus"),
         scheduler=_scheduler(given.get("scheduler")),
         summary=_summary(given.get("summary")),
@@ -187,6 +188,8 @@ def _scheduler(given: Any) -> dict[str, Any]:
         raise ValueError(
             "scheduler: needs class, metric and mode, for example {class: ASHA, metric: val/loss, mode: min}"
         )
+    if scheduler and scheduler["class"] not in SCHEDULERS:
+        raise ValueError(f"scheduler.class: {scheduler['class']!r} is none of {', '.join(SCHEDULERS)}")
     if scheduler and scheduler["mode"] not in ("min", "max"):
         raise ValueError(f"scheduler.mode: expected min or max, got {scheduler['mode']!r}")
     return scheduler
@@ -200,9 +203,10 @@ def _summary(given: Any) -> dict[str, list[str]]:
     return checked
 
 
-def _amount(given: Any, where: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or given < 0:
-        raise ValueError(f"{where}: expected a number, got {given!r}")
+def _amount(given: Any, where: str, above: bool = False) -> float:
+    """A number of at least 0; above it where nothing is not enough."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or given < 0 or (above and given == 0):
+        raise ValueError(f"{where}: expected a number {'above' if above else 'of at least'} 0, got {given!r}")
     return given
 
 

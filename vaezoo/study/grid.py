@@ -76,11 +76,18 @@ def expand(study: Study, budget: str = "full") -> list[Run]:
         budget: Which of its budgets.
 
     Raises:
-        ValueError: There is no such budget, a configuration has no seeds, or two runs have one name.
+        ValueError: There is no such budget, a configuration has no seeds, two runs have one name, or the summary
+            names an axis that is not there.
     """
     if budget not in study.budgets:
         raise ValueError(f"no budget is called {budget!r}: {study.name} has {', '.join(study.budgets)}")
     runs = [run for name, part in study.parts.items() for run in _runs(study, name, part, study.budgets[budget])]
+    columns = {"config", "seed", *(axis for run in runs for axis in run.place)}
+    for row in study.summary.get("rows", []):
+        if row not in columns:
+            raise ValueError(
+                f"{study.name}: summary.rows: no axis is called {row!r}, there are {', '.join(sorted(columns))}"
+            )
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
     if twice:
         raise ValueError(f"{study.name}: two runs are called {twice[0]!r}")

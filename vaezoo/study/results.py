@@ -53,7 +53,8 @@ def records(runs: Sequence[Run], results: Mapping[str, dict[str, Any]], budget: 
         record = {"run": run.name, "config": run.part, "file": str(run.config), **run.place, "seed": run.seed}
         record |= {"budget": budget, "overrides": json.dumps(run.overrides), "finished": bool(result)}
         record |= {key: result.get(key) for key in ("steps", "seconds", "attempts", "stopped", "folder", "checkpoint")}
-        found.append(record | {k: v for scores in result.get("scores", {}).values() for k, v in scores.items()})
+        scores = {name: float(value) for part in result.get("scores", {}).values() for name, value in part.items()}
+        found.append(record | scores)
     return found
 
 

@@ -1,4 +1,9 @@
-"""Runs of a study on Ray: each is a task, whose retries, stops and results are kept in files and nowhere else."""
+"""Runs of a study on Ray: each is a task, whose stops and results are kept in files and nowhere else.
+
+They are no trials of Ray Tune: it ends the process of a trial that its scheduler stops before the run could save and be
+scored, and keeps a state of its own beside the files, which may disagree with them when a study goes on. Its schedulers
+only decide.
+"""
 
 import os
 import shutil

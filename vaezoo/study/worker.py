@@ -85,13 +85,14 @@ def _score(job: Job, folder: RunFolder, clock: Clock, lock: int, stopped: bool) 
     if code != 0:
         raise _error("evaluate", code)
     found = json.loads(checkpoint.with_name("metrics.json").read_text(encoding="utf-8"))
-    scores = {
-        metric: {name: float(score["value"]) for name, score in result["scores"].items()}
+    scores = {  # as they stand there: what is not finite is text, which JSON lacks words for
+        metric: {name: score["value"] for name, score in result["scores"].items()}
         for metric, result in found["metrics"].items()
     }
     times = clock.seconds()
     done = {"steps": found["step"], "seconds": round(sum(times), 1), "attempts": len(times), "stopped": stopped}
-    place = {"folder": str(checkpoint.parent.parent), "checkpoint": str(checkpoint)}
+    inside = checkpoint.relative_to(folder.path.parent.parent)  # the study's folder may move
+    place = {"folder": str(inside.parent.parent), "checkpoint": str(inside)}
     folder.write("result.json", {"identity": job.identity, **job.facts, **done, **place, "scores": scores})
 
 
