@@ -29,6 +29,7 @@ ALLOWED = {
         "callbacks",
         "types",
         "functional",
+        "distributed",
         "base",
         "latents",
         "models",

@@ -6,6 +6,7 @@ from vaezoo.callbacks.code_pictures import SaveLabelTraversals, SavePositionMaps
 from vaezoo.callbacks.compile import Compile
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.last_checkpoint import LastCheckpoint
+from vaezoo.callbacks.local_statistics import LocalStatistics
 from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
 from vaezoo.callbacks.pictures import Pictures, SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
@@ -15,6 +16,7 @@ __all__ = [
     "Compile",
     "EvaluateDisentanglement",
     "LastCheckpoint",
+    "LocalStatistics",
     "Pictures",
     "SaveClassSamples",
     "SaveCodeMatrices",
