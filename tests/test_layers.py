@@ -30,6 +30,7 @@ ALLOWED = {
         "types",
         "files",
         "functional",
+        "distributed",
         "base",
         "latents",
         "models",

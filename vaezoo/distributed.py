@@ -1,10 +1,14 @@
 """Differentiable gather across ranks, for terms that are not linear in the batch."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+_local = False
 
 
 class _Gather(torch.autograd.Function):
@@ -32,12 +36,23 @@ def gather(x: Tensor) -> Tensor:
         x: (B, …), of one size on every rank.
 
     Returns:
-        (world · B, …), in rank order.
+        (world · B, …), in rank order; x itself within `local_statistics`.
     """
-    if not _several():
+    if _local or not _several():
         return x
     gathered: Tensor = _Gather.apply(x)
     return gathered
+
+
+@contextmanager
+def local_statistics() -> Iterator[None]:
+    """Let every rank take its statistics from its own batch: inside, `gather` gathers nothing."""
+    global _local
+    before, _local = _local, True
+    try:
+        yield
+    finally:
+        _local = before
 
 
 def same_on_all_ranks(x: Tensor) -> Tensor:

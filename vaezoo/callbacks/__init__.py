@@ -7,6 +7,7 @@ from vaezoo.callbacks.compile import Compile
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.finite import GuardFinite, NonFiniteError
 from vaezoo.callbacks.last_checkpoint import BestCheckpoint, LastCheckpoint
+from vaezoo.callbacks.local_statistics import LocalStatistics
 from vaezoo.callbacks.matrix_pictures import SaveCodeMatrices
 from vaezoo.callbacks.pictures import Pictures, SavePictures
 from vaezoo.callbacks.progress import ThroughputBar
@@ -20,6 +21,7 @@ __all__ = [
     "EvaluateDisentanglement",
     "GuardFinite",
     "LastCheckpoint",
+    "LocalStatistics",
     "NonFiniteError",
     "Pictures",
     "SaveClassSamples",
