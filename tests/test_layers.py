@@ -12,6 +12,7 @@ LAYERS = [
     {"networks", "latents"},
     {"mixture"},
     {"regularizers"},
+    {"autoencoder"},
     {"base"},
     {"models"},
     {"checkpoints", "errors", "failures", "resuming", "tracking"},

@@ -1,19 +1,19 @@
-"""The base of every model: an encoder, latent groups, a decoder and an ordered dictionary of regularizers."""
+"""The base of every model: an autoencoder and an ordered dictionary of regularizers, and how the two are trained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict
 
 import torch
-from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from vaezoo.autoencoder import Autoencoder
 from vaezoo.functional import Likelihood, full_precision, reconstruction
-from vaezoo.latents import GaussianLatent, LatentGroup
-from vaezoo.networks import BurgessNetwork, Network, Shape
+from vaezoo.latents import LatentGroup
+from vaezoo.networks import Network, Shape
 from vaezoo.noise import seed_batch
 from vaezoo.regularizers import KL, Regularizer
-from vaezoo.specs import Specified, plain
-from vaezoo.types import Batch, Forward, Latent, Term
+from vaezoo.specs import plain
+from vaezoo.types import Batch, Forward, Term
 
 
 class _LogOptions(TypedDict):
@@ -29,7 +29,7 @@ class VAEOptions(TypedDict, total=False):
     lr: float
 
 
-class VAE(Specified, LightningModule):
+class VAE(Autoencoder):
     """Variational autoencoder (Kingma & Welling, 2014); with other latents and regularizers, any model of the zoo.
 
     A paper is a subclass that names its latents and its regularizers.
@@ -61,19 +61,7 @@ class VAE(Specified, LightningModule):
         likelihood: Likelihood = "bernoulli",
         lr: float = 5e-4,
     ) -> None:
-        super().__init__()
-        self.image_shape: Shape = _shape(image_shape)
-        groups = {"z": GaussianLatent()} if latents is None else latents
-        self.latents = {name: LatentGroup.build(group) for name, group in groups.items()}
-        if not self._decoded():
-            raise ValueError("the decoder has no latents to read: give the model a latent dimension or class")
-        network = BurgessNetwork() if network is None else Network.build(network)
-        self.encoder = network.encoder(self.image_shape)
-        self.heads = nn.ModuleDict({name: group.head(network.features) for name, group in self.latents.items()})
-        network.initialise(self.heads)
-        self.decoder = network.decoder(
-            self.image_shape, sum(group.size for group in self.latents.values() if group.decoded)
-        )
+        super().__init__(image_shape, latents, network)
         self.likelihood, self.lr = likelihood, lr
         # Counts training batches; Lightning's global_step counts optimizer steps.
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
@@ -97,25 +85,6 @@ class VAE(Specified, LightningModule):
         for name, spec in saved.items():
             if name not in self.regularizers:
                 self.add_regularizer(name, Regularizer.build(spec))
-
-    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Latent]:
-        """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
-        features = self.encoder(x)
-        return {name: head(features) for name, head in self.heads.items()}
-
-    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Latent], dict[str, Tensor]]:
-        """Posteriors of images, and a sample of them; in evaluation the mode."""
-        posterior = self.encode(x, y)
-        return posterior, {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
-
-    def decode(self, sample: Mapping[str, Tensor]) -> Tensor:
-        """Logits of images from latents by group, (B, C, H, W)."""
-        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self._decoded()], dim=1))
-        return full_precision(logits)
-
-    def decode_with_labels(self, sample: Mapping[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Logits of images, and of each label in models that decode labels as well."""
-        return self.decode(sample), ()
 
     def forward(self, batch: Batch) -> Forward:
         """Encode, sample, let regularizers change the sample, decode; in evaluation the sample is the mode."""
@@ -183,84 +152,6 @@ class VAE(Specified, LightningModule):
         # fused and 16-bit with gradient clipping exclude each other.
         return torch.optim.Adam(groups, lr=self.lr, fused=True if self.device.type == "cpu" else None)
 
-    @torch.no_grad()
-    def unit_nats(self, x: Tensor, y: Tensor | None = None) -> dict[str, Tensor]:
-        """KL of each latent unit in nats, the mean over images: what ranks units by how much they carry."""
-        return {name: q.kl().mean(0) for name, q in self.encode(x, y).items()}
-
-    @torch.no_grad()
-    def represent(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Deterministic codes, the latent groups that are decoded side by side, (B, D)."""
-        posterior = self.encode(x, y)
-        return torch.cat([posterior[name].code() for name in self._decoded()], dim=1)
-
-    def codes(self, batch: Batch) -> Tensor:
-        """Deterministic codes of a batch, what scores read, (B, D); models that encode labels take them from it."""
-        return self.represent(batch.x, batch.y)
-
-    @torch.no_grad()
-    def reconstruct(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Images decoded from the posteriors' modes, in [0, 1], (B, C, H, W)."""
-        return self.decode({name: q.mode() for name, q in self.encode(x, y).items()}).sigmoid()
-
-    @torch.no_grad()
-    def sample(self, n: int) -> Tensor:
-        """Images decoded from samples of the prior, in [0, 1], (n, C, H, W)."""
-        return self.decode(self.draw(n)).sigmoid()
-
-    def draw(self, n: int) -> dict[str, Tensor]:
-        """Latents from the prior, (n, D) for each group."""
-        like = next(self.decoder.parameters())
-        return {name: group.prior(n, like) for name, group in self.latents.items()}
-
-    def centre(self) -> dict[str, Tensor]:
-        """The middle of the prior, (1, D) for each group."""
-        like = next(self.decoder.parameters())
-        return {name: group.centre(like) for name, group in self.latents.items()}
-
-    @torch.no_grad()
-    def traverse(
-        self,
-        x: Tensor | None = None,
-        latent: str | None = None,
-        units: Sequence[int] | None = None,
-        steps: int = 8,
-        span: tuple[float, float] = (-2.0, 2.0),
-        y: Tensor | None = None,
-    ) -> list[Tensor]:
-        """Decode images while one latent unit at a time takes other values.
-
-        Args:
-            x: Images to walk from, (B, C, H, W); the middle of the prior where None.
-            latent: Latent group; the first where None.
-            units: Dimensions, or variables of a discrete group; all where None.
-            steps: Number of values of a continuous unit; a discrete one takes each of its classes.
-            span: First and last value of a continuous unit.
-            y: Labels of the images, for models that encode them, (B, K).
-
-        Returns:
-            One tensor a unit, in [0, 1], (B, S, C, H, W).
-        """
-        name = next(iter(self.latents)) if latent is None else latent
-        if name not in self.latents:
-            raise ValueError(f"latent {name!r} is not one of {', '.join(self.latents)}")
-        codes = self.centre() if x is None else {key: q.mode() for key, q in self.encode(x, y).items()}
-        values, units = torch.linspace(*span, steps), units or range(self.latents[name].units)
-        return [self._decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
-
-    def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
-        """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
-        return name, self.latents[name].walk(codes[name], unit, values)
-
-    def _decode_walk(self, codes: Mapping[str, Tensor], name: str, walked: Tensor) -> Tensor:
-        batch, steps, _ = walked.shape
-        sample = {key: code.repeat_interleave(steps, 0) for key, code in codes.items()}
-        images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()
-        return images.reshape(batch, steps, *self.image_shape)
-
-    def _decoded(self) -> list[str]:
-        return [name for name, group in self.latents.items() if group.decoded]
-
     def _terms(self) -> dict[str, Regularizer]:
         return {name: module for name, module in self.regularizers.items() if isinstance(module, Regularizer)}
 
@@ -287,10 +178,3 @@ class VAE(Specified, LightningModule):
             self.log_dict({f"{stage}/{k}": v.detach() for k, v in values.items()}, prog_bar=stage == "train", **options)
             self.log_dict({f"{stage}/{k}": v.detach() for k, v in details.items()}, **options)
         return loss
-
-
-def _shape(image_shape: Sequence[int]) -> Shape:
-    if len(image_shape) != 3 or min(image_shape) < 1:
-        raise ValueError(f"image_shape must be channels, height and width, all positive, not {tuple(image_shape)}")
-    channels, height, width = image_shape
-    return channels, height, width

@@ -1,0 +1,147 @@
+"""An encoder, latent groups and a decoder: all that a trained model is used for."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from vaezoo.functional import full_precision
+from vaezoo.latents import GaussianLatent, LatentGroup
+from vaezoo.networks import BurgessNetwork, Network, Shape
+from vaezoo.specs import Specified
+from vaezoo.types import Batch, Latent
+
+
+class Autoencoder(Specified, LightningModule):
+    """Encodes images to posteriors and decodes latents to images; draws, walks and transfers by the two.
+
+    Args:
+        image_shape: Channels, height and width.
+        latents: Latent groups by name; 10 Gaussian dimensions called "z" where None.
+        network: Encoder and decoder; `BurgessNetwork` where None.
+    """
+
+    def __init__(
+        self,
+        image_shape: Shape,
+        latents: Mapping[str, LatentGroup] | None = None,
+        network: Network | None = None,
+    ) -> None:
+        super().__init__()
+        self.image_shape: Shape = _shape(image_shape)
+        groups = {"z": GaussianLatent()} if latents is None else latents
+        self.latents = {name: LatentGroup.build(group) for name, group in groups.items()}
+        if not self._decoded():
+            raise ValueError("the decoder has no latents to read: give the model a latent dimension or class")
+        network = BurgessNetwork() if network is None else Network.build(network)
+        self.encoder = network.encoder(self.image_shape)
+        self.heads = nn.ModuleDict({name: group.head(network.features) for name, group in self.latents.items()})
+        network.initialise(self.heads)
+        self.decoder = network.decoder(
+            self.image_shape, sum(group.size for group in self.latents.values() if group.decoded)
+        )
+
+    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Latent]:
+        """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
+        features = self.encoder(x)
+        return {name: head(features) for name, head in self.heads.items()}
+
+    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Latent], dict[str, Tensor]]:
+        """Posteriors of images, and a sample of them; in evaluation the mode."""
+        posterior = self.encode(x, y)
+        return posterior, {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
+
+    def decode(self, sample: Mapping[str, Tensor]) -> Tensor:
+        """Logits of images from latents by group, (B, C, H, W)."""
+        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self._decoded()], dim=1))
+        return full_precision(logits)
+
+    def decode_with_labels(self, sample: Mapping[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Logits of images, and of each label in models that decode labels as well."""
+        return self.decode(sample), ()
+
+    @torch.no_grad()
+    def unit_nats(self, x: Tensor, y: Tensor | None = None) -> dict[str, Tensor]:
+        """KL of each latent unit in nats, the mean over images: what ranks units by how much they carry."""
+        return {name: q.kl().mean(0) for name, q in self.encode(x, y).items()}
+
+    @torch.no_grad()
+    def represent(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Deterministic codes, the latent groups that are decoded side by side, (B, D)."""
+        posterior = self.encode(x, y)
+        return torch.cat([posterior[name].code() for name in self._decoded()], dim=1)
+
+    def codes(self, batch: Batch) -> Tensor:
+        """Deterministic codes of a batch, what scores read, (B, D); models that encode labels take them from it."""
+        return self.represent(batch.x, batch.y)
+
+    @torch.no_grad()
+    def reconstruct(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Images decoded from the posteriors' modes, in [0, 1], (B, C, H, W)."""
+        return self.decode({name: q.mode() for name, q in self.encode(x, y).items()}).sigmoid()
+
+    @torch.no_grad()
+    def sample(self, n: int) -> Tensor:
+        """Images decoded from samples of the prior, in [0, 1], (n, C, H, W)."""
+        return self.decode(self.draw(n)).sigmoid()
+
+    def draw(self, n: int) -> dict[str, Tensor]:
+        """Latents from the prior, (n, D) for each group."""
+        like = next(self.decoder.parameters())
+        return {name: group.prior(n, like) for name, group in self.latents.items()}
+
+    def centre(self) -> dict[str, Tensor]:
+        """The middle of the prior, (1, D) for each group."""
+        like = next(self.decoder.parameters())
+        return {name: group.centre(like) for name, group in self.latents.items()}
+
+    @torch.no_grad()
+    def traverse(
+        self,
+        x: Tensor | None = None,
+        latent: str | None = None,
+        units: Sequence[int] | None = None,
+        steps: int = 8,
+        span: tuple[float, float] = (-2.0, 2.0),
+        y: Tensor | None = None,
+    ) -> list[Tensor]:
+        """Decode images while one latent unit at a time takes other values.
+
+        Args:
+            x: Images to walk from, (B, C, H, W); the middle of the prior where None.
+            latent: Latent group; the first where None.
+            units: Dimensions, or variables of a discrete group; all where None.
+            steps: Number of values of a continuous unit; a discrete one takes each of its classes.
+            span: First and last value of a continuous unit.
+            y: Labels of the images, for models that encode them, (B, K).
+
+        Returns:
+            One tensor a unit, in [0, 1], (B, S, C, H, W).
+        """
+        name = next(iter(self.latents)) if latent is None else latent
+        if name not in self.latents:
+            raise ValueError(f"latent {name!r} is not one of {', '.join(self.latents)}")
+        codes = self.centre() if x is None else {key: q.mode() for key, q in self.encode(x, y).items()}
+        values, units = torch.linspace(*span, steps), units or range(self.latents[name].units)
+        return [self._decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
+
+    def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
+        """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
+        return name, self.latents[name].walk(codes[name], unit, values)
+
+    def _decode_walk(self, codes: Mapping[str, Tensor], name: str, walked: Tensor) -> Tensor:
+        batch, steps, _ = walked.shape
+        sample = {key: code.repeat_interleave(steps, 0) for key, code in codes.items()}
+        images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()
+        return images.reshape(batch, steps, *self.image_shape)
+
+    def _decoded(self) -> list[str]:
+        return [name for name, group in self.latents.items() if group.decoded]
+
+
+def _shape(image_shape: Sequence[int]) -> Shape:
+    if len(image_shape) != 3 or min(image_shape) < 1:
+        raise ValueError(f"image_shape must be channels, height and width, all positive, not {tuple(image_shape)}")
+    channels, height, width = image_shape
+    return channels, height, width
