@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"types", "files"},
-    {"functional", "distributed", "schedules", "specs", "figures", "noise", "storage"},
+    {"functional", "distributed", "schedules", "specs", "figures", "layers", "noise", "storage"},
     {"networks", "latents"},
     {"mixture"},
     {"regularizers"},

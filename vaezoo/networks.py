@@ -11,9 +11,9 @@ from itertools import pairwise
 from math import prod
 from typing import Literal
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
+from vaezoo.layers import dense_layers, forked, glorot, joined, rectifier
 from vaezoo.specs import Specified
 
 Shape = tuple[int, int, int]
@@ -100,8 +100,8 @@ class ConvNetwork(Network):
             stem += self._after_convolution(outputs, self.leak if i == len(channels) - 1 else 0.0)
         dense: list[nn.Module] = []
         for inputs, outputs in pairwise((channels[-1] * prod(sizes[-1]) + sum(labels), *self.hidden)):
-            dense += [nn.Linear(inputs, outputs), _activation(self.leak)]
-        return _joined([*stem, nn.Flatten()], dense, labels)
+            dense += [nn.Linear(inputs, outputs), rectifier(self.leak)]
+        return joined([*stem, nn.Flatten()], dense, labels)
 
     def decoder(self, image_shape: Shape, latent_size: int, labels: Sequence[int] = ()) -> nn.Module:
         """Dense layers, then transposed convolutions up to the image's size."""
@@ -119,11 +119,11 @@ class ConvNetwork(Network):
             layers.append(nn.ConvTranspose2d(inputs, outputs, 4, stride=2, padding=1, output_padding=odd))
             if i < len(channels) - 2:
                 layers += self._after_convolution(outputs, 0.0)
-        return _forked(trunk, layers, [nn.Linear(widths[-1], classes) for classes in labels])
+        return forked(trunk, layers, [nn.Linear(widths[-1], classes) for classes in labels])
 
     def _after_convolution(self, channels: int, leak: float) -> list[nn.Module]:
         norm = [nn.InstanceNorm2d(channels)] if self.instance_norm else []
-        return [*norm, _activation(leak)]
+        return [*norm, rectifier(leak)]
 
     def _sizes(self, image_shape: Shape) -> list[tuple[int, int]]:
         """Height and width before the first convolution and after each."""
@@ -212,79 +212,26 @@ class DenseNetwork(Network):
 
     def encoder(self, image_shape: Shape, labels: Sequence[int] = ()) -> nn.Module:
         """Flattened image, with labels beside it, through dense layers."""
-        dense = _dense((prod(image_shape) + sum(labels), *self.encoder_widths), nn.ReLU)
-        return _joined([nn.Flatten()], dense, labels)
+        dense = dense_layers((prod(image_shape) + sum(labels), *self.encoder_widths), nn.ReLU)
+        return joined([nn.Flatten()], dense, labels)
 
     def decoder(self, image_shape: Shape, latent_size: int, labels: Sequence[int] = ()) -> nn.Module:
         """Dense layers up to one logit a pixel."""
         activation = nn.Tanh if self.decoder_activation == "tanh" else nn.ReLU
-        hidden = _dense((latent_size, *self.decoder_widths), activation)
+        hidden = dense_layers((latent_size, *self.decoder_widths), activation)
         width = self.decoder_widths[-1]
-        image = _dense((width, prod(image_shape)), nn.Identity)
-        heads = [nn.Sequential(*_dense((width, classes), nn.Identity)) for classes in labels]
-        return _forked(hidden, [*image, nn.Unflatten(1, image_shape)], heads)
+        image = dense_layers((width, prod(image_shape)), nn.Identity)
+        heads = [nn.Sequential(*dense_layers((width, classes), nn.Identity)) for classes in labels]
+        return forked(hidden, [*image, nn.Unflatten(1, image_shape)], heads)
 
     def initialise(self, heads: nn.Module) -> None:
         """Glorot-uniform weights for the latent heads as well."""
         for layer in heads.modules():
             if isinstance(layer, nn.Linear):
-                _glorot(layer)
-
-
-class _JoinedEncoder(nn.Module):
-    """Features of the image and labels side by side, then dense layers."""
-
-    def __init__(self, stem: nn.Module, dense: nn.Module) -> None:
-        super().__init__()
-        self.stem, self.dense = stem, dense
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        features: Tensor = self.dense(torch.cat([self.stem(x), y], dim=1))
-        return features
-
-
-class _ForkedDecoder(nn.Module):
-    """One trunk under the image and every label."""
-
-    def __init__(self, trunk: nn.Module, image: nn.Module, heads: Sequence[nn.Module]) -> None:
-        super().__init__()
-        self.trunk, self.image, self.heads = trunk, image, nn.ModuleList(heads)
-
-    def forward(self, z: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        hidden = self.trunk(z)
-        return self.image(hidden), tuple(head(hidden) for head in self.heads)
-
-
-def _joined(stem: Sequence[nn.Module], dense: Sequence[nn.Module], labels: Sequence[int]) -> nn.Module:
-    if not labels:
-        return nn.Sequential(*stem, *dense)
-    return _JoinedEncoder(nn.Sequential(*stem), nn.Sequential(*dense))
-
-
-def _forked(trunk: Sequence[nn.Module], image: Sequence[nn.Module], heads: Sequence[nn.Module]) -> nn.Module:
-    if not heads:
-        return nn.Sequential(*trunk, *image)
-    return _ForkedDecoder(nn.Sequential(*trunk), nn.Sequential(*image), heads)
+                glorot(layer)
 
 
 def _check_widths(**widths: tuple[int, ...]) -> None:
     for name, values in widths.items():
         if not values or min(values) < 1:
             raise ValueError(f"{name} must name at least one layer, each 1 wide or more, not {list(values)}")
-
-
-def _activation(leak: float) -> nn.Module:
-    return nn.LeakyReLU(leak) if leak else nn.ReLU()
-
-
-def _dense(widths: Sequence[int], activation: type[nn.Module]) -> list[nn.Module]:
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(widths):
-        layers += [_glorot(nn.Linear(inputs, outputs)), activation()]
-    return layers
-
-
-def _glorot(linear: nn.Linear) -> nn.Linear:
-    nn.init.xavier_uniform_(linear.weight)
-    nn.init.zeros_(linear.bias)
-    return linear

@@ -1,0 +1,65 @@
+"""Layers that several networks are made of."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+
+class _JoinedEncoder(nn.Module):
+    """Features of the image and labels side by side, then dense layers."""
+
+    def __init__(self, stem: nn.Module, dense: nn.Module) -> None:
+        super().__init__()
+        self.stem, self.dense = stem, dense
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        features: Tensor = self.dense(torch.cat([self.stem(x), y], dim=1))
+        return features
+
+
+class _ForkedDecoder(nn.Module):
+    """One trunk under the image and every label."""
+
+    def __init__(self, trunk: nn.Module, image: nn.Module, heads: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.trunk, self.image, self.heads = trunk, image, nn.ModuleList(heads)
+
+    def forward(self, z: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        hidden = self.trunk(z)
+        return self.image(hidden), tuple(head(hidden) for head in self.heads)
+
+
+def joined(stem: Sequence[nn.Module], dense: Sequence[nn.Module], labels: Sequence[int]) -> nn.Module:
+    """Layers from an image to features; labels enter before the dense ones, where there are any."""
+    if not labels:
+        return nn.Sequential(*stem, *dense)
+    return _JoinedEncoder(nn.Sequential(*stem), nn.Sequential(*dense))
+
+
+def forked(trunk: Sequence[nn.Module], image: Sequence[nn.Module], heads: Sequence[nn.Module]) -> nn.Module:
+    """Layers from latents to an image; heads of labels, where there are any, stand on the same trunk."""
+    if not heads:
+        return nn.Sequential(*trunk, *image)
+    return _ForkedDecoder(nn.Sequential(*trunk), nn.Sequential(*image), heads)
+
+
+def rectifier(leak: float) -> nn.Module:
+    """ReLU, or one that leaks."""
+    return nn.LeakyReLU(leak) if leak else nn.ReLU()
+
+
+def dense_layers(widths: Sequence[int], activation: type[nn.Module]) -> list[nn.Module]:
+    """Linear layers with Glorot's weights, an activation after each."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layers += [glorot(nn.Linear(inputs, outputs)), activation()]
+    return layers
+
+
+def glorot(linear: nn.Linear) -> nn.Linear:
+    """Give a layer Glorot's uniform weights and no bias."""
+    nn.init.xavier_uniform_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
