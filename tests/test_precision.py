@@ -95,9 +95,7 @@ def test_mixed_precision_trains(make: Make, tmp_path: Path) -> None:
     losses: list[float] = []
 
     class Keep(Callback):
-        def on_train_batch_end(
-            self, trainer: object, pl_module: object, outputs: dict[str, Tensor], *_: object
-        ) -> None:
+        def on_train_batch_end(self, _: object, __: object, outputs: dict[str, Tensor], *___: object) -> None:
             losses.append(outputs["loss"].item())
 
     options = {"precision": "bf16-mixed", "callbacks": [Keep()], "enable_checkpointing": False}
@@ -107,7 +105,7 @@ def test_mixed_precision_trains(make: Make, tmp_path: Path) -> None:
     assert sum(losses[-10:]) < sum(losses[:10])
 
 
-@pytest.mark.parametrize("precision", ["32-true", "16-mixed"])
+@pytest.mark.parametrize("precision", ["32-true", "16-mixed"])  # Lightning takes bfloat16 for the latter on CPU
 def test_other_precisions_train(precision: str, tmp_path: Path) -> None:
     model = MODELS["JointVAE"]()
     trainer(tmp_path, 3, precision=precision, enable_checkpointing=False).fit(model, in_order([a_batch()] * 3))

@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from lightning.pytorch import Callback
+from lightning.pytorch.loggers import CSVLogger
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -17,10 +18,13 @@ from tests.test_distributed import free_port
 from tests.test_models import trainer
 from tests.test_resuming import Signalled, run, same_end
 from tests.zoo import MODELS, a_batch, in_order
+from vaezoo.base import VAE
+from vaezoo.callbacks import LocalStatistics
+from vaezoo.distributed import gather
 from vaezoo.latents import Concrete, Gaussian
 from vaezoo.types import Batch
 
-WORLD, ROWS = 2, 8
+WORLD, ROWS, STEPS = 2, 64, 20
 
 
 def share(rank: int, world: int) -> slice:
@@ -40,17 +44,25 @@ def share_noise(rank: int, world: int) -> None:
     )
 
 
-def first_step(name: str, rank: int, world: int) -> tuple[Tensor, list[Tensor]]:
+def a_model(name: str) -> VAE:
     torch.manual_seed(0)
     model = MODELS[name]()
     model.step += 3  # so that capacities are on their way
-    rows = share(rank, world)
-    whole = a_batch(ROWS, observed=5)
+    return model
+
+
+def its_batch(model: VAE, rank: int, world: int, seed: int = 0) -> Batch:
+    """A process's rows of a batch: as many labelled ones on each, or labels in the stream, all on the first."""
+    whole = a_batch(ROWS, seed, observed=5)
     if any(term.supervised for term in model._terms().values()):
-        whole.labelled[1::2] = True  # as many on each rank
+        whole.labelled[1::2] = True
         whole.y[::2], whole.y[1::2] = torch.nan, whole.x[1::2, 0, 0, :3]
-    batch = Batch(*(field[rows] for field in whole))
+    return Batch(*(field[share(rank, world)] for field in whole))
+
+
+def a_step(model: VAE, batch: Batch, world: int) -> tuple[Tensor, list[Tensor]]:
     torch.manual_seed(1)
+    model.zero_grad()
     loss = model.training_step(batch)
     loss.backward()
     gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in model.parameters()]
@@ -59,6 +71,45 @@ def first_step(name: str, rank: int, world: int) -> tuple[Tensor, list[Tensor]]:
             dist.all_reduce(value)
             value /= world
     return loss.detach(), gradients
+
+
+def first_step(name: str, rank: int, world: int) -> tuple[Tensor, list[Tensor]]:
+    model = a_model(name)
+    return a_step(model, its_batch(model, rank, world), world)
+
+
+def followed(name: str, rank: int, world: int) -> tuple[Tensor, Tensor]:
+    """Losses of some steps of gradient descent, and how far the parameters went."""
+    model, losses = a_model(name), []
+    start = torch.cat([p.detach().flatten() for p in model.parameters()])
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)  # Adam would make much of rounding at zero gradients
+    for seed in range(STEPS):
+        losses.append(a_step(model, its_batch(model, rank, world, seed), world)[0])
+        optimizer.step()
+    return torch.stack(losses), torch.cat([p.detach().flatten() for p in model.parameters()]) - start
+
+
+def local_loss(rank: int, folder: Path) -> Tensor:
+    """Loss of a rank in a run with statistics of its own."""
+    model, found = a_model("DIPVAE I"), []
+
+    class Keep(Callback):
+        def on_train_batch_end(self, _: object, __: object, outputs: dict[str, Tensor], *___: object) -> None:
+            found.append(outputs["loss"])
+
+    fit = trainer(
+        folder,
+        1,
+        enable_checkpointing=False,
+        devices=WORLD,
+        strategy="ddp",
+        callbacks=[LocalStatistics(), Keep()],
+    )
+    fit.loggers = [CSVLogger(folder, "local", "0")]
+    fit.fit(model, in_order([its_batch(model, shard, WORLD) for shard in range(WORLD)]))
+    assert len(gather(torch.ones(1))) == WORLD  # only within a training step
+    assert rank or "statistics: local" in (folder / "local" / "0" / "hparams.yaml").read_text()
+    return found[0]
 
 
 def alternate(rank: int, world: int, folder: Path) -> list[Tensor]:
@@ -95,7 +146,7 @@ def trained(name: str, folder: Path) -> list[Tensor]:
         precision="bf16-mixed",
         accumulate_grad_batches=accumulate,
     )
-    fit.fit(model, in_order([a_batch(4, seed) for seed in range(2 * accumulate * WORLD)]))
+    fit.fit(model, in_order([a_batch(ROWS // WORLD, seed) for seed in range(2 * accumulate * WORLD)]))
     assert model.step == 2 * accumulate
     return [p.detach() for p in model.parameters()]
 
@@ -113,22 +164,27 @@ def resumed(rank: int, folder: Path) -> dict[int, tuple[float, float, float]]:
     return unbroken.drawn
 
 
+class Found(NamedTuple):
+    steps: dict[str, tuple[Tensor, list[Tensor]]]
+    alternated: list[Tensor]
+    fits: dict[str, list[Tensor]]
+    followed: dict[str, tuple[Tensor, Tensor]]
+    local: Tensor
+    drawn: dict[int, tuple[float, float, float]]
+
+
 def process(rank: int, port: int, folder: str) -> None:
     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", world_size=WORLD, rank=rank)
     os.environ |= {"LOCAL_RANK": str(rank), "NODE_RANK": "0"}  # so that a Trainer knows its place
     drawn = resumed(rank, Path(folder))
     share_noise(rank, WORLD)
-    found = {name: first_step(name, rank, WORLD) for name in MODELS}
+    steps = {name: first_step(name, rank, WORLD) for name in MODELS}
+    ways = {name: followed(name, rank, WORLD) for name in MODELS}
     fits = {name: trained(name, Path(folder)) for name in MODELS}
-    torch.save((found, alternate(rank, WORLD, Path(folder)), fits, drawn), Path(folder) / f"{rank}.pt")
+    local = local_loss(rank, Path(folder))
+    found = Found(steps, alternate(rank, WORLD, Path(folder)), fits, ways, local, drawn)
+    torch.save(tuple(found), Path(folder) / f"{rank}.pt")
     dist.destroy_process_group()
-
-
-class Found(NamedTuple):
-    steps: dict[str, tuple[Tensor, list[Tensor]]]
-    alternated: list[Tensor]
-    fits: dict[str, list[Tensor]]
-    drawn: dict[int, tuple[float, float, float]]
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +210,30 @@ def test_loss_and_gradients_equal_those_of_one_process(name: str, two_ranks: lis
         torch.testing.assert_close(rank.steps[name][0], loss, rtol=1e-5, atol=1e-5)
         found = torch.cat([gradient.flatten() for gradient in rank.steps[name][1]])
         assert (found - expected).norm() / expected.norm() < 1e-5
+
+
+@pytest.mark.usefixtures("shared_noise")
+@pytest.mark.parametrize("name", MODELS)
+def test_two_processes_follow_one_for_twenty_steps(name: str, two_ranks: list[Found]) -> None:
+    """Losses within 1e-5 of each other, parameters within 1e-3 of the way they went."""
+    losses, way = followed(name, 0, 1)
+    for rank in two_ranks:
+        torch.testing.assert_close(rank.followed[name][0], losses, rtol=1e-5, atol=1e-5)
+        assert (rank.followed[name][1] - way).norm() / way.norm() < 1e-3
+
+
+@pytest.mark.usefixtures("shared_noise")
+def test_statistics_may_be_local(two_ranks: list[Found]) -> None:
+    """That the run's hyperparameters say so was asserted in the processes."""
+    model = a_model("DIPVAE I")
+    whole = its_batch(model, 0, 1)
+    assert two_ranks[0].local != two_ranks[1].local
+    for rank, found in enumerate(two_ranks):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Gaussian, "rsample", Gaussian.rsample)
+            share_noise(rank, WORLD)  # its rows of the noise, in one process
+            alone = model.training_step(Batch(*(field[share(rank, WORLD)] for field in whole)))
+        torch.testing.assert_close(found.local, alone.detach(), rtol=1e-5, atol=0)
 
 
 @pytest.mark.usefixtures("shared_noise")

@@ -4,13 +4,13 @@ import logging
 from collections.abc import Callable
 
 import torch
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, Trainer
 
 from datamodules import Shapes3DDataModule
 from datamodules.base import ImageDataModule
 from tests.bench.timing import best_of
 from vaezoo.base import VAE
-from vaezoo.callbacks import ThroughputBar
+from vaezoo.callbacks import Compile, ThroughputBar
 from vaezoo.functional import gaussian_kl
 from vaezoo.models import AnnealedVAE, BetaVAE
 from vaezoo.networks import BurgessNetwork
@@ -39,7 +39,7 @@ def bare_loop() -> Callable[[], None]:
     return loop
 
 
-def fit(model: VAE, data: ImageDataModule) -> Callable[[], None]:
+def fit(model: VAE, data: ImageDataModule, *callbacks: Callback) -> Callable[[], None]:
     """`Trainer.fit` with logging and progress bar on."""
 
     def loop() -> None:
@@ -47,7 +47,7 @@ def fit(model: VAE, data: ImageDataModule) -> Callable[[], None]:
             max_steps=STEPS,
             accelerator="cpu",
             default_root_dir="runs/bench",
-            callbacks=[ThroughputBar()],
+            callbacks=[ThroughputBar(), *callbacks],
             enable_checkpointing=False,
             enable_model_summary=False,
             limit_val_batches=0,
@@ -65,6 +65,7 @@ def run(rounds: int = 3) -> list[dict[str, object]]:
         "bare loop": bare_loop(),
         "fit BetaVAE": fit(BetaVAE(SHAPE), data),
         "fit AnnealedVAE": fit(AnnealedVAE(SHAPE), data),
+        "fit BetaVAE, compiled": fit(BetaVAE(SHAPE), data, Compile()),
     }
     best = best_of(candidates, rounds)
     return [
