@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Read when ray is imported: it tells nobody, and gives runs the priority of any program, where it would take the least.
-os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+# Read when ray is imported: it tells nobody, gives runs the priority of any program, where it would take almost the
+# least, and has the patience to start on a busy machine.
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0", "RAY_raylet_start_wait_time_s": "300"}
 
 import ray
 from ray.exceptions import RayError
