@@ -78,7 +78,8 @@ def test_one_more_seed_is_one_more_run_and_other_scores_no_training(tiny: Tiny) 
 def test_what_is_killed_goes_on_from_its_checkpoint(victim: str, tiny: Tiny) -> None:
     tiny.write(grid={"trainer.max_steps": [5, 600] if victim == "driver" else [600]})
     study = tiny.start("--cpus-per-run=2")  # one after the other, on two cores or more
-    wait_for(lambda: tiny.checkpoints("vae-max_steps=600-s0"))
+    wait_for(lambda: tiny.checkpoints("vae-max_steps=600-s0") or study.poll() is not None)
+    assert study.poll() is None, study.stdout and study.stdout.read()
     experiment = tiny.folder("vae-max_steps=600-s0").name
     (process,) = training(experiment)
     target = {"run": process, "worker": parent(process)}.get(victim, study.pid)

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Read when ray is imported: it tells nobody, and gives runs the priority of any program, where it would take the least.
+# Read when ray is imported: it tells nobody, and gives runs the priority of any program, where it would take almost the
+# least.
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 
 import ray
@@ -60,7 +61,7 @@ def _cluster(address: str | None, jobs: Sequence[Job]) -> Iterator[None]:
     local = {"include_dashboard": False, "object_store_memory": OBJECTS, "_temp_dir": folder}
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
-        ray.init(address=address or "local", **quiet, **({} if address else local))
+        _start({"address": address or "local", **quiet, **({} if address else local)})
         if address is None:  # machines of a cluster may come later
             _check(jobs)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends a study as Ctrl-C does; Ray would exit
@@ -69,6 +70,18 @@ def _cluster(address: str | None, jobs: Sequence[Job]) -> Iterator[None]:
         ray.shutdown()
         signal.signal(signal.SIGTERM, before)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(options: dict[str, Any], tries: int = 5) -> None:
+    """Start Ray, which gives itself half a minute: too little where the machine is busy."""
+    for left in reversed(range(tries)):
+        try:
+            ray.init(**options)
+            return
+        except Exception as error:  # no class of its own
+            ray.shutdown()
+            if not left or "timed out during startup" not in str(error):
+                raise
 
 
 class Runner:
