@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.__main__ import soak
+from tests.soak.__main__ import MODELS, soak
 from tests.soak.watch import MEMORY_BOUND, Sample, violations
 
 FLAT = [Sample(10 * i, i, 500 << 20, 30, 8, 1, 0, 10_000, 12, 100 * i) for i in range(30)]
@@ -28,6 +28,8 @@ def test_growth_is_found(name: str, by: int) -> None:
 def test_a_short_run_leaves_no_files_threads_or_figures_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_SILENT", "true")
     monkeypatch.delenv("VAEZOO_RUN", raising=False)
+    arguments, data, _ = MODELS["PartedVAE"]
+    monkeypatch.setitem(MODELS, "PartedVAE", (arguments, data, ["SavePictures", "SavePriors"]))  # one of each kind
     samples = soak("PartedVAE", tmp_path, steps=18, minutes=5, every=2)
     assert len(samples) == 9
     assert [line for line in violations(samples) if not line.startswith("memory")] == []  # too short to judge that by

@@ -14,7 +14,8 @@ from tests.soak.watch import Sample, read, row, violations
 from vaezoo.cli import run
 
 NETWORK = {"class_path": "ConvNetwork", "init_args": {"channels": [8, 8, 8, 8], "hidden": [32]}}
-SCORES = {"class_path": "EvaluateDisentanglement", "init_args": {"images": 200}}
+SCORES = {"class_path": "EvaluateDisentanglement", "init_args": {"images": 100}}
+FEWER = {"SaveCodeMatrices": {"pool": 100}, "SavePositionMaps": {"points": 8}}
 MODELS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "LaRVAE": (
         {"label_dim": 6, "nuisance_dim": 2},
@@ -27,7 +28,7 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
             "class_path": "DSpritesDataModule",
             "init_args": {"labels": 99, "labelled_factors": ["shape"], "label_form": "index"},
         },
-        ["SavePictures", "SaveClassSamples", "SavePriors", "SaveTransfers", "SaveCodeMatrices", "SavePositionMaps"],
+        ["SavePictures", "SaveClassSamples", "SavePriors", "SaveTransfers", "SavePositionMaps"],
     ),
 }
 """Arguments of a model, its data and its pictures."""
@@ -38,7 +39,7 @@ def configuration(name: str, folder: Path, steps: int, minutes: float, every: in
     arguments, data, pictures = MODELS[name]
     small = {"source": "render", "batch_size": 16, "val_size": 64, "test_size": 256}
     callbacks = [
-        *({"class_path": picture} for picture in pictures),
+        *({"class_path": picture, "init_args": FEWER.get(picture, {})} for picture in pictures),
         SCORES,
         {"class_path": "GuardFinite"},
         {"class_path": "LastCheckpoint", "init_args": {"every_n_train_steps": every}},
@@ -81,12 +82,13 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=1_000_000, help="steps of each model at most")
     parser.add_argument("--minutes", type=float, default=60, help="minutes of all models together at most")
     parser.add_argument("--every", type=int, default=25, help="steps from one validation to the next")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="which of the models")
     args = parser.parse_args()
     os.environ.setdefault("WANDB_SILENT", "true")
     grown = []
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        for name in MODELS:
-            samples = soak(name, Path(folder), args.steps, args.minutes / len(MODELS), args.every)
+        for name in args.models:
+            samples = soak(name, Path(folder), args.steps, args.minutes / len(args.models), args.every)
             print(f"\n{table([row(name, samples)])}", flush=True)
             grown += [f"{name}: {line}" for line in violations(samples)]
     print("\n".join(grown) or "nothing grows but the logs")
