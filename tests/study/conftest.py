@@ -82,7 +82,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tiny]:
             process.wait()
 
 
-def training(experiment: str) -> list[int]:
+def training(run: Path) -> list[int]:
     """Processes that train a run, by what /proc says of them."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -90,7 +90,7 @@ def training(experiment: str) -> list[int]:
             words = (folder / "cmdline").read_bytes().decode().split("\0")
         except OSError:  # it has just ended
             continue
-        if "fit" in words and f"--experiment={experiment}" in words:
+        if {"fit", f"--experiment={run.name}", f"--runs_dir={run.parent}"} <= set(words):
             found.append(int(folder.name))
     return found
 

@@ -80,8 +80,8 @@ def test_what_is_killed_goes_on_from_its_checkpoint(victim: str, tiny: Tiny) -> 
     study = tiny.start("--cpus-per-run=2")  # one after the other, on two cores or more
     wait_for(lambda: tiny.checkpoints("vae-max_steps=600-s0") or study.poll() is not None)
     assert study.poll() is None, study.stdout and study.stdout.read()
-    experiment = tiny.folder("vae-max_steps=600-s0").name
-    (process,) = training(experiment)
+    folder = tiny.folder("vae-max_steps=600-s0")
+    (process,) = training(folder)
     target = {"run": process, "worker": parent(process)}.get(victim, study.pid)
     os.kill(target, signal.SIGINT if victim == "interrupt" else signal.SIGKILL)
     done = {file: file.stat().st_mtime_ns for file in tiny.path.glob("out/runs/*/result.json")}
@@ -89,7 +89,7 @@ def test_what_is_killed_goes_on_from_its_checkpoint(victim: str, tiny: Tiny) -> 
     if victim in ("driver", "interrupt"):
         study.communicate()
         assert study.returncode == {"driver": -signal.SIGKILL, "interrupt": 130}[victim]
-        wait_for(lambda: not training(experiment), 30)  # nobody is left behind
+        wait_for(lambda: not training(folder), 30)  # nobody is left behind
         study = tiny.start()
     said, _ = study.communicate()
     assert study.returncode == 0, said
