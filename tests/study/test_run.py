@@ -126,7 +126,7 @@ def test_a_run_that_keeps_failing_is_given_up_and_the_others_go_on(tiny: Tiny) -
 
 @pytest.mark.slow
 def test_asha_stops_a_run_which_is_scored_all_the_same(tiny: Tiny) -> None:
-    asha = {"class": "ASHA", "metric": "train/loss", "mode": "min", "grace_period": 50, "reduction_factor": 2}
+    asha = {"class": "ASHA", "metric": "train/loss", "mode": "min", "grace_period": 1, "reduction_factor": 2}
     vae = {"config": "tiny.yaml", "overrides": {"trainer.max_steps": 100}}
     heavy = {"config": "tiny.yaml", "overrides": {"trainer.max_steps": 20000, "model.beta": 1e5}}
     tiny.write(configs={"vae": vae, "heavy": heavy}, scheduler=asha)
@@ -135,5 +135,5 @@ def test_asha_stops_a_run_which_is_scored_all_the_same(tiny: Tiny) -> None:
     results = {name: json.loads((tiny.folder(name) / "result.json").read_text()) for name in ("vae-s0", "heavy-s0")}
     assert (results["vae-s0"]["steps"], results["vae-s0"]["stopped"]) == (100, False)
     assert results["heavy-s0"]["stopped"]
-    assert 50 <= results["heavy-s0"]["steps"] < 20000
+    assert 0 < results["heavy-s0"]["steps"] < 20000
     assert "polar_error" in results["heavy-s0"]["scores"]
