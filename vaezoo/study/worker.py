@@ -67,7 +67,7 @@ def _trained(job: Job, folder: RunFolder, clock: Clock, lock: int) -> bool:
     if note and (job.may_stop or not note["stopped"]):
         return bool(note["stopped"])
     code = _run(job, [*job.fit, "--ckpt_path=last"], folder, clock, lock)
-    stopped = folder.stop.exists() and code != 0
+    stopped = code == -signal.SIGTERM and folder.stop.exists()
     if code != 0 and not stopped:
         raise _error("fit", code)
     if folder.checkpoint() is None:
@@ -97,7 +97,7 @@ def _score(job: Job, folder: RunFolder, clock: Clock, lock: int, stopped: bool) 
 
 
 def _run(job: Job, args: list[str], folder: RunFolder, clock: Clock, lock: int) -> int:
-    """Run vaezoo to its end, or until the study asks for a stop; its exit code.
+    """Run vaezoo to its end, or until the study asks for a stop; its exit code, or that of SIGTERM where it was asked.
 
     The process inherits the lock: as long as it lives, for whatever reason, nobody else writes in its folder.
     """
@@ -114,18 +114,19 @@ def _run(job: Job, args: list[str], folder: RunFolder, clock: Clock, lock: int) 
             pass_fds=(lock,),
             start_new_session=True,  # Ctrl-C is for the study, which then asks
         )
+    asked = False
     try:
         clock.tick(now=True)
         while child.poll() is None:
             time.sleep(POLL)
             clock.tick()
             if folder.stop.exists():
-                _end(child, args[0], folder.stop.read_text())
+                asked = _end(child, args[0], folder.stop.read_text())
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-    return child.returncode
+    return -signal.SIGTERM if asked else child.returncode
 
 
 def _environment(job: Job) -> dict[str, str]:
@@ -133,10 +134,10 @@ def _environment(job: Job) -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(max(1, int(job.cpus))), **({} if job.gpus else {"CUDA_VISIBLE_DEVICES": ""})}
 
 
-def _end(child: "subprocess.Popen[bytes]", command: str, why: str) -> None:
+def _end(child: "subprocess.Popen[bytes]", command: str, why: str) -> bool:
     """Ask a process to save and end; a score is worth finishing unless the study is interrupted."""
     if command == "evaluate" and why == "early":
-        return
+        return False
     child.terminate()  # Lightning ends after this batch, and the last checkpoint is written
     try:
         child.wait(PATIENCE)
@@ -144,6 +145,7 @@ def _end(child: "subprocess.Popen[bytes]", command: str, why: str) -> None:
         os.killpg(child.pid, signal.SIGKILL)
     if why == "interrupt":
         raise KeyboardInterrupt
+    return True
 
 
 def _error(command: str, code: int) -> Exception:
