@@ -92,7 +92,7 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
             return os.mkdir, (str(tmp_path / "executed"),)
 
     torch.save({"state_dict": {}, "evil": Evil()}, tmp_path / "evil.ckpt")
-    with pytest.raises(Exception, match=r"[Ww]eights.only"):
+    with pytest.raises(Exception, match="nothing in it was executed"):
         AtomicCheckpointIO().load_checkpoint(tmp_path / "evil.ckpt", weights_only=False)
     assert not (tmp_path / "executed").exists()
 

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import wandb
 import yaml
 
 from tests.bench.__main__ import table
@@ -73,6 +74,7 @@ def soak(name: str, folder: Path, steps: int, minutes: float, every: int) -> lis
     config.write_text(yaml.safe_dump(configuration(name, folder, steps, minutes, every)))
     if run(["fit", f"--config={config}"]) != 0:
         raise RuntimeError(f"{name} did not train")
+    wandb.finish()  # the next model is another run
     return read(folder / f"{name}.jsonl")
 
 

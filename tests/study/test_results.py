@@ -107,7 +107,7 @@ def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     for attempt in ("a", "b"):
         (tmp_path / attempt / "checkpoints").mkdir(parents=True)
-        torch.save({"x": torch.zeros(99)}, tmp_path / attempt / "checkpoints" / "last.ckpt")
+        torch.save({"state_dict": {"x": torch.zeros(99)}}, tmp_path / attempt / "checkpoints" / "last.ckpt")
     newest = tmp_path / "b" / "checkpoints" / "last.ckpt"
     assert RunFolder(tmp_path).checkpoint() == newest
     newest.write_bytes(newest.read_bytes()[:-50])
