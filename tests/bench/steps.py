@@ -45,7 +45,7 @@ def regularizers(batch: int = 64) -> dict[str, Callable[[], None]]:
         "total correlation (TCVAE)": a_step(TCVAE(SHAPE), plain),
         "discriminator (FactorVAE)": a_step(FactorVAE(SHAPE), plain),
         "overlap, entropy, aggregate (PartedVAE)": a_step(PartedVAE(SHAPE, 5, 1, [3], network=BurgessNetwork()), plain),
-        "labels, half of the images (LaRVAE)": a_step(LaRVAE(SHAPE, label_dim=LABELS), half),
+        "labels, half of the images (LaRVAE)": a_step(LaRVAE(SHAPE, label_dim=LABELS, network=BurgessNetwork()), half),
     }
 
 
