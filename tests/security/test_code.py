@@ -20,7 +20,7 @@ from vaezoo.regularizers import Regularizer
 
 DATA = {"class_path": "BlobsDataModule", "init_args": {"samples": 1, "val_size": 30, "test_size": 30, "batch_size": 2}}
 SPY = "import pathlib\npathlib.Path({!r}).touch()\nfrom datamodules import BlobsDataModule as Spy\n"
-TAG = "!!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path [{}]]"
+TAG = "!!python/object/apply:os.mkdir ['{}']"
 
 
 class Trap:
