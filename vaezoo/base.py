@@ -126,7 +126,7 @@ class VAE(Autoencoder):
     def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""
         loss = self._log_terms("train", batch)
-        self.step += 1
+        self.step = self.step + 1  # not in place: the backward pass may still read the old one
         return loss
 
     def validation_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:

@@ -125,7 +125,8 @@ def _log_weights(z: Tensor, size: int, estimator: Estimator) -> Tensor:
         weights[-1, 0] = weights[0, 1]
         weights.fill_diagonal_(1 / size)
         return weights.log()
-    return z.new_full((batch, batch), -math.log(batch * (size if estimator == "mws" else 1)))
+    # The logarithm of a tensor: one of a Python number would be compiled anew for every size of the batch.
+    return -z.new_ones(batch, batch).mul(batch * (size if estimator == "mws" else 1)).log()
 
 
 def total_correlation(

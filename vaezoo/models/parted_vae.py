@@ -128,7 +128,7 @@ class PartedVAE(VAE):
             loss = self._supervised_loss(batch, check=batch_idx == 0)
             self._optimize(0, loss)
         if self.labels_only:
-            self.step += 1
+            self.step = self.step + 1
         else:
             loss = super().training_step(self._unlabelled(batch))
             self._optimize(1, loss)
