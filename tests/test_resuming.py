@@ -203,6 +203,18 @@ def test_a_run_that_a_signal_stops_continues_exactly(
     same(unbroken.rows, stopped.rows + resumed.rows, "rows")  # nothing is logged twice, nothing is missing
 
 
+@pytest.mark.parametrize("where", [{"validation": True}, {}], ids=["validation", "training"])
+def test_a_run_stopped_in_a_validation_and_once_more_continues_exactly(where: dict[str, bool], tmp_path: Path) -> None:
+    options = {"val_check_interval": 2}
+    unbroken = run("BetaVAE", tmp_path / "unbroken", **options)
+    first = run("BetaVAE", tmp_path / "first", None, Signalled(signal.SIGTERM, 2, validation=True), **options)
+    stop = Signalled(signal.SIGTERM, 5 if where else 3, **where)
+    second = run("BetaVAE", tmp_path / "second", tmp_path / "first" / "checkpoints" / "last.ckpt", stop, **options)
+    third = run("BetaVAE", tmp_path / "third", tmp_path / "second" / "checkpoints" / "last.ckpt", **options)
+    same(unbroken.rows, first.rows + second.rows + third.rows, "rows")
+    same_end(unbroken, third, second.model.step)
+
+
 def test_a_signal_waits_for_accumulated_gradients(tmp_path: Path) -> None:
     unbroken = run("FactorVAE", tmp_path / "unbroken", accumulate=2)
     stopped = run("FactorVAE", tmp_path / "first", None, Signalled(signal.SIGTERM, 3), accumulate=2)

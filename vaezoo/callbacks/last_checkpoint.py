@@ -72,12 +72,18 @@ class LastCheckpoint(ModelCheckpoint):
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Let a validation that was stopped begin again: Lightning would go on with its rest and forget the first part.
 
-        It goes back to a validation whose first batch was begun and not finished.
+        It goes back to a validation whose first batch was begun and not finished, by the counts of all batches so far.
+        In every other checkpoint these must be even, or a run that was once stopped in a validation would repeat it
+        wherever it continues.
         """
+        loops, name = checkpoint["loops"]["fit_loop"], "epoch_loop.val_loop.batch_progress"
+        done = 0 if self._validate_again else loops[name]["total"]["completed"]
+        total = dict.fromkeys(("ready", "started", "processed", "completed"), done)
         if self._validate_again:
-            nothing = dict.fromkeys(("ready", "started", "processed", "completed"), 0)
-            progress = {"total": nothing | {"ready": 1, "started": 1}, "current": nothing, "is_last_batch": False}
-            checkpoint["loops"]["fit_loop"]["epoch_loop.val_loop.batch_progress"] = progress
+            nothing, total = total, total | {"ready": 1, "started": 1}
+            loops[name] = {"total": total, "current": nothing, "is_last_batch": False}
+        else:
+            loops[name] = loops[name] | {"total": total}
 
     def _save(self, trainer: Trainer) -> None:
         assert self.dirpath is not None
