@@ -49,7 +49,10 @@ class Shapes3DDataModule(OfficialGrid):
                         yield block[part : part + STEP].transpose(0, 3, 1, 2)
                     del block  # large where chunks hold many pictures: one at a time
         except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise ValueError(f"{self.file} is not the official file ({error}): delete it and fetch it again") from error
+            reason = str(error).partition(" (file ")[0]  # HDF5 goes on with addresses in memory
+            raise ValueError(
+                f"{self.file} is not the official file ({reason}): delete it and fetch it again"
+            ) from error
 
     def _check(self, images: h5py.Dataset, labels: h5py.Dataset) -> None:
         channels, height, width = self.image_shape

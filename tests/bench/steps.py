@@ -49,7 +49,7 @@ def regularizers(batch: int = 64) -> dict[str, Callable[[], None]]:
     }
 
 
-def run(rounds: int = 10) -> list[dict[str, object]]:
+def run(rounds: int = 20) -> list[dict[str, object]]:
     """Measure and return one row a regularizer."""
     best = best_of(regularizers(), rounds)
     return [

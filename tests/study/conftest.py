@@ -1,6 +1,7 @@
 """Studies of tiny runs, started as users start them, and processes to kill."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -49,7 +50,9 @@ class Tiny:
     def start(self, *options: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "vaezoo", "study", "study.yaml", "--output=out", *options]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        process = subprocess.Popen(command, cwd=self.path, text=True, **pipes)  # type: ignore[call-overload]
+        process = subprocess.Popen(  # type: ignore[call-overload]
+            command, cwd=self.path, text=True, preexec_fn=_hears_interrupts, **pipes
+        )
         self.started.append(process)
         return self.started[-1]
 
@@ -108,3 +111,8 @@ def wait_for(what: Callable[[], object], seconds: float = 600) -> None:
 
 def alive(process: int) -> bool:
     return os.path.exists(f"/proc/{process}")  # noqa: PTH110
+
+
+def _hears_interrupts() -> None:
+    """What runs in the background of a shell ignores Ctrl-C, and its children with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
