@@ -22,7 +22,7 @@ def explain(error: BaseException) -> str:
     """
     while str(error).startswith("Does not validate") and error.__cause__ is not None:
         error = error.__cause__
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).partition(" Exception raised from ")[0]  # torch goes on with its own stack
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
     if (isinstance(error, OSError) and error.errno in FULL) or UNWRITTEN.search(text):
         return _full(error)
