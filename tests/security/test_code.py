@@ -159,11 +159,12 @@ def test_a_configuration_of_ones_own_may_name_ones_own_classes(trace: Path) -> N
     assert trace.exists()
 
 
-@pytest.mark.parametrize("where", ["--config", "evaluate", "traverse", "report"])
+@pytest.mark.parametrize("where", ["--config", "evaluate", "traverse", "report", "study"])
 def test_yaml_builds_no_objects(where: str, folder: Path, trace: Path) -> None:
     text = f"model: BetaVAE\ndata: {TAG.format(trace)}\n"
     (folder / "config.yaml").write_text(text)
-    args = ["fit", "--config=run/config.yaml"] if where == "--config" else [where, *COMMANDS[where]]
+    own = {"--config": ["fit", "--config=run/config.yaml"], "study": ["study", "run/config.yaml", "--dry-run"]}
+    args = own[where] if where in own else [where, *COMMANDS[where]]
     code, line = attempt(args)
     assert (code == 0) == (where == "report")
     assert where == "report" or "YAML" in line
