@@ -77,13 +77,12 @@ class LastCheckpoint(ModelCheckpoint):
         wherever it continues.
         """
         loops, name = checkpoint["loops"]["fit_loop"], "epoch_loop.val_loop.batch_progress"
-        done = 0 if self._validate_again else loops[name]["total"]["completed"]
-        total = dict.fromkeys(("ready", "started", "processed", "completed"), done)
+        counts = ("ready", "started", "processed", "completed")
         if self._validate_again:
-            nothing, total = total, total | {"ready": 1, "started": 1}
-            loops[name] = {"total": total, "current": nothing, "is_last_batch": False}
+            nothing = dict.fromkeys(counts, 0)
+            loops[name] = {"total": nothing | {"ready": 1, "started": 1}, "current": nothing, "is_last_batch": False}
         else:
-            loops[name] = loops[name] | {"total": total}
+            loops[name] = loops[name] | {"total": dict.fromkeys(counts, loops[name]["total"]["completed"])}
 
     def _save(self, trainer: Trainer) -> None:
         assert self.dirpath is not None
