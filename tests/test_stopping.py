@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import wandb
 import yaml
 from lightning.pytorch import Trainer
 
@@ -133,6 +134,7 @@ def test_a_tracked_run_is_found_by_its_last_checkpoint(monkeypatch: pytest.Monke
     monkeypatch.setattr(cli, "settle", lambda *args: found.append(args[-1]))
     assert fit(2) == 0
     fit(4, "--trainer.logger=WandbLogger", "--trainer.logger.init_args.mode=disabled")
+    wandb.finish()
     assert found == [f"{runs()[0]}/checkpoints/last.ckpt"]
 
 
