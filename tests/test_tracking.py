@@ -137,6 +137,7 @@ def test_a_server_that_fails_means_offline(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(wandb, "init", init)
     monkeypatch.setattr(wandb, "run", None)  # of whatever ran in this process before, perhaps silently
     monkeypatch.setattr(wandb.errors.term, "_silent", False)
+    monkeypatch.setattr(wandb.errors.term, "_show_warnings", True)
     assert tracking._started(WandbLogger()) == "a run"
     assert "logged offline" in capsys.readouterr().err
 
