@@ -1,6 +1,5 @@
 """The checkpoints from which an interrupted run continues."""
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.trainer.states import TrainerFn
 
+from vaezoo.files import whole
 from vaezoo.storage import PREVIOUS
 
 
@@ -116,13 +116,11 @@ class BestCheckpoint(ModelCheckpoint):
 
 def link(path: Path, name: Path) -> None:
     """Give a file a second name in place of whatever had it; a copy where the file system knows no hard links."""
-    name.parent.mkdir(parents=True, exist_ok=True)
-    other = name.with_name(f"{name.name}.{os.getpid()}.part")
-    try:
-        other.hardlink_to(path)
-    except OSError:
-        shutil.copy2(path, other)
-    other.replace(name)
+    with whole(name) as draft:
+        try:
+            draft.hardlink_to(path)
+        except OSError:
+            shutil.copy2(path, draft)
 
 
 def _fitting(trainer: Trainer) -> bool:
