@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.models import VAE
@@ -30,14 +29,6 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
         path, map_location, weights_only=True, _instantiator=None
     )
     return model.eval()
-
-
-def read_yaml(file: Path) -> Any:
-    """Plain data from a YAML file; tags that would build objects are errors."""
-    try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{file} is no YAML of plain data ({' '.join(str(error).split())}): restore it") from error
 
 
 def data_settings(config: Any, data_class: type[LightningDataModule]) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""Files that are there whole or not at all."""
+"""Files that are written whole or not at all, and read without executing anything."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENOSPC
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 DRAFT = ".part"
 """How the names of drafts end."""
@@ -35,6 +38,14 @@ def whole(path: Path) -> Iterator[Path]:
         raise OSError(error.errno or ENOSPC, error.strerror or str(error), str(path)) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def read_yaml(file: Path) -> Any:
+    """Plain data from a YAML file; tags that would build objects are errors."""
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{file} is no YAML of plain data ({' '.join(str(error).split())}): restore it") from error
 
 
 def _flush_folder(folder: Path) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
 from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
 from vaezoo.base import VAE
+from vaezoo.files import read_yaml
 from vaezoo.storage import PREVIOUS, DamagedCheckpointError, read
 
 
@@ -106,7 +106,7 @@ def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None
 
 def _seed(run: Path) -> Any:
     config = run / "config.yaml"
-    return yaml.safe_load(config.read_text()).get("seed_everything") if config.is_file() else None
+    return read_yaml(config).get("seed_everything") if config.is_file() else None
 
 
 def _age(run: Path) -> tuple[str, int]:

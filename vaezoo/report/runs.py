@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vaezoo.checkpoints import read_yaml
+from vaezoo.files import read_yaml
 from vaezoo.report.logs import Curve, read_curves
 from vaezoo.report.scores import Score, last_values, read_scores
 

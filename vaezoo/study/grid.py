@@ -10,8 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from vaezoo.files import read_yaml
 from vaezoo.study.file import Part, Study
 
 
@@ -114,7 +113,7 @@ def _runs(study: Study, name: str, part: Part, budget: dict[str, Any]) -> Iterat
     seeds = budget.get("seeds") or part.seeds or study.seeds
     if not seeds:
         raise ValueError(f"{study.name}: no seeds for {name}; give seeds: [0, 1, 2], or how many")
-    content = yaml.safe_load(part.config.read_text(encoding="utf-8"))
+    content = read_yaml(part.config)
     evaluate = {**study.evaluate, **budget.get("evaluate", {})}
     for points in product(*(_points(axis, given) for axis, given in axes(study, part).items())):
         place = {axis: value for axis, value, _ in points}
