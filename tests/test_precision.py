@@ -75,7 +75,7 @@ def test_losses_and_gradients_are_finite_at_the_extremes(
     labels = tuple((1e4 * signs(x)).requires_grad_() for x in whole.labels)
     leaves += [pixels, *labels]
     sample = {name: q.rsample() for name, q in posterior.items()}
-    out = Forward(posterior, sample, pixels.reshape(ROWS, *SHAPE), labels)
+    out = Forward(posterior, sample, pixels.reshape(ROWS, *SHAPE), labels, whole.encode)
     model.forward = lambda _: out  # type: ignore[method-assign]
     with at(precision):
         terms = model.terms(batch)

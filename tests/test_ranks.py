@@ -22,6 +22,7 @@ from vaezoo.base import VAE
 from vaezoo.callbacks import LocalStatistics
 from vaezoo.distributed import gather
 from vaezoo.latents import Concrete, Gaussian
+from vaezoo.regularizers import ViewAgreement
 from vaezoo.types import Batch
 
 WORLD, ROWS, STEPS = 2, 64, 20
@@ -42,6 +43,7 @@ def share_noise(rank: int, world: int) -> None:
     Concrete.rsample = lambda q: torch.cat(  # type: ignore[method-assign]
         [((logits - (-noise(logits).log()).log()) / q.temperature).softmax(-1) for logits in q.logits], 1
     )
+    ViewAgreement.moved = lambda _, x: x.flip(3)  # type: ignore[method-assign]
 
 
 def a_model(name: str) -> VAE:

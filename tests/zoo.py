@@ -9,7 +9,7 @@ from vaezoo.base import VAE
 from vaezoo.latents import ConcreteLatent, GaussianLatent
 from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
 from vaezoo.networks import ConvNetwork, DenseNetwork
-from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation
+from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation, ViewAgreement
 from vaezoo.types import Batch
 
 SHAPE = (1, 16, 16)
@@ -25,6 +25,9 @@ MODELS: dict[str, Callable[[], VAE]] = {
     ),
     "BetaVAE": lambda: BetaVAE(SHAPE, 4, beta=2.0, network=NETWORK),
     "JointVAE": lambda: JointVAE(SHAPE, 4, [3, 2], steps=10, network=NETWORK),
+    "JointVAE with views": lambda: JointVAE(
+        SHAPE, 4, [3], steps=10, network=NETWORK, regularizers={"views": ViewAgreement("c", 0.1)}
+    ),
     "DIPVAE I": lambda: DIPVAE(SHAPE, 4, "i", network=NETWORK),
     "DIPVAE II": lambda: DIPVAE(SHAPE, 4, "ii", lambda_3=2.0, momentum=0.5, network=NETWORK),
     "TCVAE": lambda: TCVAE(SHAPE, 4, dataset_size=100, network=NETWORK),

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Overlap,
         Regularizer,
         TotalCorrelation,
+        ViewAgreement,
     )
     from vaezoo.storage import AtomicCheckpointIO
     from vaezoo.types import Batch, Forward, Term
@@ -93,6 +94,7 @@ _HOME = {
     "Term": "types",
     "TotalCorrelation": "regularizers",
     "VAE": "base",
+    "ViewAgreement": "regularizers",
     "WeLaVAE": "models",
     "load": "checkpoints",
 }
@@ -141,6 +143,7 @@ __all__ = [
     "StopOnSignal",
     "Term",
     "TotalCorrelation",
+    "ViewAgreement",
     "WeLaVAE",
     "load",
 ]

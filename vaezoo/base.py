@@ -92,7 +92,7 @@ class VAE(Autoencoder):
         if self.training:
             for regularizer in self._terms().values():
                 sample = regularizer.on_sample(sample, batch)
-        return Forward(posterior, sample, *self.decode_with_labels(sample))
+        return Forward(posterior, sample, *self.decode_with_labels(sample), self.encode)
 
     def terms(self, batch: Batch) -> dict[str, Term]:
         """Named summands of the loss: "recon" and one entry a regularizer."""

@@ -75,6 +75,18 @@ def entropy(probs: Tensor) -> Tensor:
     return -(probs * (probs + _EPS).log()).sum(-1)
 
 
+def mutual_information(p: Tensor, q: Tensor) -> Tensor:
+    """I(c; c') of two class variables whose joint distribution is the mean of pᵢqᵢᵀ, made symmetric, a scalar.
+
+    Args:
+        p: Class probabilities of images, (B, K).
+        q: Class probabilities of other views of the same images (Ji et al., 2019, Eq. 3), (B, K).
+    """
+    joint = p.mT @ q / len(p)
+    joint = (joint + joint.mT) / 2
+    return 2 * entropy(joint.sum(1)) - entropy(joint.flatten())
+
+
 def gumbel_softmax(logits: Tensor, temperature: float, hard: bool = False) -> Tensor:
     """Sample of the Concrete distribution (Jang et al., 2017; Maddison et al., 2017), (B, K).
 

@@ -1,5 +1,6 @@
 """The shapes that flow through a VAE: what comes in, what the model makes of it, what it costs."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
@@ -48,6 +49,10 @@ class Latent(Protocol):
         """The posteriors of the rows of a mask, or at indices."""
 
 
+def _no_encoder(x: Tensor, y: Tensor) -> dict[str, Latent]:
+    raise TypeError("this pass has no encoder for further images")
+
+
 class Forward(NamedTuple):
     """One pass through a VAE.
 
@@ -56,18 +61,21 @@ class Forward(NamedTuple):
         sample: What was decoded, (B, D) for each group.
         reconstruction: Decoder output before its sigmoid, (B, C, H, W).
         labels: Logits of each label that the model decodes beside the image, (B, classes).
+        encode: Posteriors of further images, with their labels, for terms that compare views.
     """
 
     posterior: dict[str, Latent]
     sample: dict[str, Tensor]
     reconstruction: Tensor
     labels: tuple[Tensor, ...] = ()
+    encode: Callable[[Tensor, Tensor], dict[str, Latent]] = _no_encoder
 
     def at(self, rows: Tensor) -> "Forward":
         """The rows of a mask, or at indices."""
         posterior = {name: q.at(rows) for name, q in self.posterior.items()}
         sample = {name: z[rows] for name, z in self.sample.items()}
-        return Forward(posterior, sample, self.reconstruction[rows], tuple(logits[rows] for logits in self.labels))
+        labels = tuple(logits[rows] for logits in self.labels)
+        return Forward(posterior, sample, self.reconstruction[rows], labels, self.encode)
 
 
 class Term(NamedTuple):

@@ -9,6 +9,7 @@ from vaezoo.regularizers.kl import KL
 from vaezoo.regularizers.label_likelihood import LabelLikelihood
 from vaezoo.regularizers.labels import LabelReconstruction, LabelReplacement
 from vaezoo.regularizers.total_correlation import TotalCorrelation
+from vaezoo.regularizers.views import ViewAgreement
 
 __all__ = [
     "KL",
@@ -23,4 +24,5 @@ __all__ = [
     "Overlap",
     "Regularizer",
     "TotalCorrelation",
+    "ViewAgreement",
 ]

@@ -1,12 +1,13 @@
 """What a regularizer is: a module that the VAE calls back at fixed points."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
-from vaezoo.latents import Gaussian
+from vaezoo.latents import Concrete, Gaussian
 from vaezoo.specs import Specified
-from vaezoo.types import Batch, Forward, Term
+from vaezoo.types import Batch, Forward, Latent, Term
 
 
 class Regularizer(Specified, nn.Module):
@@ -44,4 +45,12 @@ def gaussian(out: Forward, latent: str) -> Gaussian:
     q = out.posterior[latent]
     if not isinstance(q, Gaussian):
         raise TypeError(f"latent {latent!r} is {type(q).__name__}; this term needs a Gaussian one")
+    return q
+
+
+def concrete(posterior: Mapping[str, Latent], latent: str) -> Concrete:
+    """The discrete posterior of a latent group, for terms that need its class probabilities."""
+    q = posterior[latent]
+    if not isinstance(q, Concrete):
+        raise TypeError(f"latent {latent!r} is {type(q).__name__}; this term needs a discrete one")
     return q

@@ -5,9 +5,8 @@ from torch import Tensor
 
 from vaezoo.distributed import gather
 from vaezoo.functional import bhattacharyya, categorical_kl, entropy
-from vaezoo.latents import Concrete
 from vaezoo.mixture import MixtureGaussian
-from vaezoo.regularizers.base import Regularizer
+from vaezoo.regularizers.base import Regularizer, concrete
 from vaezoo.types import Batch, Forward, Term
 
 
@@ -25,7 +24,7 @@ class AggregatePosterior(Regularizer):
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """KL of the mean posterior, which is not linear in the batch."""
-        q = _concrete(out, self.latent)
+        q = concrete(out.posterior, self.latent)
         priors = q.priors or (None,) * len(q.logits)
         pairs = zip(q.probs, priors, strict=True)
         nats = torch.stack([categorical_kl(gather(probs).mean(0), prior) for probs, prior in pairs]).sum()
@@ -46,7 +45,7 @@ class Entropy(Regularizer):
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """Entropy of the probabilities, the batch mean."""
-        nats = torch.stack([entropy(probs).mean() for probs in _concrete(out, self.latent).probs]).sum()
+        nats = torch.stack([entropy(probs).mean() for probs in concrete(out.posterior, self.latent).probs]).sum()
         return Term(self.gamma * nats, {"nats": nats})
 
 
@@ -77,10 +76,3 @@ class Overlap(Regularizer):
         pairs = torch.cat(overlaps)
         excess = (pairs - self.tolerance).clamp(min=0).sum()
         return Term(self.gamma * excess, {"excess": excess, "largest": pairs.max()})
-
-
-def _concrete(out: Forward, latent: str) -> Concrete:
-    q = out.posterior[latent]
-    if not isinstance(q, Concrete):
-        raise TypeError(f"latent {latent!r} is {type(q).__name__}; this term needs a discrete one")
-    return q

@@ -1,0 +1,67 @@
+"""Classes that stay the same when an image is moved a little."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vaezoo.distributed import gather
+from vaezoo.functional import full_precision, mutual_information
+from vaezoo.regularizers.base import Regularizer, concrete
+from vaezoo.types import Batch, Forward, Term
+
+
+class ViewAgreement(Regularizer):
+    """−weight · Σ_k I(c_k(x); c_k(T x)): classes tell images apart, and a random affine map T does not change them.
+
+    Invariant information clustering (Ji et al., 2019, Eq. 3) as a term beside the reconstruction: no labels are read,
+    but what T does is taken to leave the class alone. T turns, slants, scales and shifts each image by amounts drawn
+    uniformly within the given bounds. In evaluation, where nothing is drawn, the term is 0.
+
+    Args:
+        latent: Discrete latent group.
+        weight: Weight, on the scale of the model's loss.
+        degrees: Largest turn, either way.
+        slant: Largest slant, as the shift of a row in units of its distance from the middle, either way.
+        scale: Largest relative change of height and of width, each on its own.
+        shift: Largest shift along each axis, as a share of the image's side.
+    """
+
+    def __init__(
+        self,
+        latent: str = "c",
+        weight: float = 1.0,
+        degrees: float = 15.0,
+        slant: float = 0.3,
+        scale: float = 0.2,
+        shift: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if not 0 <= scale < 1:
+            raise ValueError(f"scale must be at least 0 and below 1, not {scale}")
+        self.latent, self.weight = latent, weight
+        self.degrees, self.slant, self.scale, self.shift = degrees, slant, scale, shift
+
+    def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
+        """Mutual information of the classes of both views over the global batch."""
+        q = concrete(out.posterior, self.latent)
+        if not self.training:
+            return Term(q.logits[0].new_zeros(()), {})
+        x = full_precision(batch.x)
+        moved = concrete(out.encode(self.moved(x), batch.y), self.latent)
+        # Joint frequencies of classes are not linear in the batch.
+        pairs = zip(q.probs, moved.probs, strict=True)
+        nats = torch.stack([mutual_information(gather(p), gather(p_moved)) for p, p_moved in pairs]).sum()
+        return Term(-self.weight * nats, {"nats": nats})
+
+    def moved(self, x: Tensor) -> Tensor:
+        """Each image under an affine map of its own, (B, C, H, W); what comes in from outside repeats the border."""
+        noise = 2 * torch.rand(6, len(x), device=x.device, dtype=x.dtype) - 1  # uniform in [−1, 1]
+        angle = torch.deg2rad(self.degrees * noise[0])
+        slant, (height, width) = self.slant * noise[1], 1 + self.scale * noise[2:4]
+        cos, sin = angle.cos(), angle.sin()
+        rows = [
+            torch.stack([width * cos, width * (slant * cos - sin), 2 * self.shift * noise[4]], 1),
+            torch.stack([height * sin, height * (slant * sin + cos), 2 * self.shift * noise[5]], 1),
+        ]
+        grid = F.affine_grid(torch.stack(rows, 1), list(x.shape), align_corners=False)
+        return F.grid_sample(x, grid, padding_mode="border", align_corners=False)
