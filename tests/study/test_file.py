@@ -40,6 +40,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "axis": ({"grid": {"model.beta": 3}}, "grid.model.beta: expected a list of values"),
     "empty axis": ({"grid": {"model.beta": []}}, "grid.model.beta: expected a list of values"),
     "budget": ({"budgets": {"short": {"max_steps": 3}}}, "budgets.short: 'max_steps' is no option"),
+    "only": ({"budgets": {"short": {"only": "a"}}}, "budgets.short.only: expected a list of names"),
     "metric": ({"evaluate": {"metrics": ["mig"]}}, "no metric is called 'mig'"),
     "resources": ({"resources": {"cpu": 1}}, "resources: unknown key 'cpu'; did you mean 'cpus'?"),
     "amount": ({"resources": {"cpus": "many"}}, "resources.cpus: expected a number"),
@@ -107,6 +108,19 @@ def test_the_grid_is_a_product_of_configurations_points_and_seeds() -> None:
     assert {run.seed for run in short} == {4}
     assert short[0].overrides["trainer.max_steps"] == 3
     assert short[0].evaluate == {"images": 5, "metrics": ["kl", "mig_20"]}
+
+
+def test_a_budget_may_run_some_places_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    budgets = {"some": {"only": ["a-x=1*", "b"]}, "none": {"only": ["b", "a-x=3"]}}
+    parts = {"a": {"config": "a.yaml", "grid": {"model.x": [1, 2, 10]}}, "b": "b.yaml"}
+    path = study(configs=parts, seeds=2, budgets=budgets)
+    assert [run.name for run in expand(read(path), "some")] == [
+        *("a-x=1-s0", "a-x=1-s1", "a-x=10-s0", "a-x=10-s1", "b-s0", "b-s1")
+    ]
+    with pytest.raises(ValueError, match=r"budgets\.none\.only: no run fits 'a-x=3'"):
+        expand(read(path), "none")
+    assert run(["study", str(path), "--budget=some", f"--sweep={tmp_path}/sweep.yaml"]) == 1
+    assert "runs some of the grid alone" in capsys.readouterr().err
 
 
 def test_the_command_of_a_run() -> None:

@@ -21,6 +21,8 @@ RUNS = {  # full budgets, from the papers
     "dipvae_tradeoff": (13 + 8 + 8) * 3,
     "welavae_table1": (1 + 7) * 50,
     "jointvae_seeds": 10,
+    "larvae_tau": 6 * 4 * 6,
+    "partedvae_mnist": 2 * 3,
 }
 
 

@@ -13,6 +13,7 @@ from vaezoo.study.stopping import SCHEDULERS
 
 SECTIONS = ("model", "data", "trainer")
 EVALUATE = ("metrics", "images", "split", "latents", "resamples", "seed")
+OWN = ("seeds", "evaluate", "only")  # keys of a budget that are no options of a run
 STATISTICS = ("n", "mean", "lowest", "highest", "best")
 
 
@@ -44,7 +45,8 @@ class Study:
         seeds: Seeds of every run.
         grid: Axes that all configurations share.
         overrides: Options of all runs.
-        budgets: Options by budget, which win over all others; `seeds` and `evaluate` replace the study's.
+        budgets: Options by budget, which win over all others; `seeds` and `evaluate` replace the study's, `only` names
+            the places in the grid that are run, as patterns of their names.
         evaluate: Options of `vaezoo evaluate`.
         cpus: CPUs of a run.
         gpus: GPUs of a run.
@@ -170,6 +172,7 @@ def _budgets(given: Any) -> dict[str, dict[str, Any]]:
         checked = {
             "seeds": _seeds(options.pop("seeds", ()), f"{where}.seeds"),
             "evaluate": _evaluate(options.pop("evaluate", None), f"{where}.evaluate"),
+            "only": _names(options.pop("only", []), f"{where}.only"),
         }
         budgets[str(name)] = {**_overrides(options, where), **{key: value for key, value in checked.items() if value}}
     return budgets

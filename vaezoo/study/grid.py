@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from vaezoo.files import read_yaml
-from vaezoo.study.file import Part, Study
+from vaezoo.study.file import OWN, Part, Study
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ def expand(study: Study, budget: str = "full") -> list[Run]:
         budget: Which of its budgets.
 
     Raises:
-        ValueError: There is no such budget, a configuration has no seeds, two runs have one name, or the summary
-            names an axis that is not there.
+        ValueError: There is no such budget, a configuration has no seeds, two runs have one name, the summary names an
+            axis that is not there, or the budget a run.
     """
     if budget not in study.budgets:
         raise ValueError(f"no budget is called {budget!r}: {study.name} has {', '.join(study.budgets)}")
@@ -87,6 +88,9 @@ def expand(study: Study, budget: str = "full") -> list[Run]:
             raise ValueError(
                 f"{study.name}: summary.rows: no axis is called {row!r}, there are {', '.join(sorted(columns))}"
             )
+    for pattern in study.budgets[budget].get("only", []):
+        if not any(fnmatchcase(run.name.rpartition("-s")[0], pattern) for run in runs):
+            raise ValueError(f"{study.name}: budgets.{budget}.only: no run fits {pattern!r}")
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
     if twice:
         raise ValueError(f"{study.name}: two runs are called {twice[0]!r}")
@@ -109,7 +113,7 @@ def text(value: Any) -> str:
 
 
 def _runs(study: Study, name: str, part: Part, budget: dict[str, Any]) -> Iterator[Run]:
-    options = {key: value for key, value in budget.items() if key not in ("seeds", "evaluate")}
+    options = {key: value for key, value in budget.items() if key not in OWN}
     seeds = budget.get("seeds") or part.seeds or study.seeds
     if not seeds:
         raise ValueError(f"{study.name}: no seeds for {name}; give seeds: [0, 1, 2], or how many")
@@ -119,10 +123,11 @@ def _runs(study: Study, name: str, part: Part, budget: dict[str, Any]) -> Iterat
         place = {axis: value for axis, value, _ in points}
         chosen = {key: value for *_, point in points for key, value in point.items()}
         overrides = {**study.overrides, **part.overrides, **chosen, **options}
-        for seed in seeds:
-            title = "-".join([name, *(f"{axis}={text(value)}" for axis, value in place.items()), f"s{seed}"])
-            title = re.sub(r"[^\w.=+-]+", "_", title)
-            yield Run(title, name, part.config, content, place, overrides, seed, evaluate)
+        title = "-".join([name, *(f"{axis}={text(value)}" for axis, value in place.items())])
+        title = re.sub(r"[^\w.=+-]+", "_", title)
+        if any(fnmatchcase(title, pattern) for pattern in budget.get("only", ["*"])):
+            for seed in seeds:
+                yield Run(f"{title}-s{seed}", name, part.config, content, place, overrides, seed, evaluate)
 
 
 def _points(axis: str, given: Any) -> list[tuple[str, Any, dict[str, Any]]]:

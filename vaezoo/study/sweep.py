@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from vaezoo.files import whole
-from vaezoo.study.file import Part, Study
+from vaezoo.study.file import OWN, Part, Study
 from vaezoo.study.grid import axes, flags, text
 
 
@@ -33,15 +33,17 @@ def sweep(study: Study, name: str, part: Part, budget: dict[str, Any]) -> dict[s
     """A grid sweep over one configuration.
 
     Raises:
-        ValueError: An axis sets several options together, which a sweep cannot.
+        ValueError: An axis sets several options together, or the budget leaves places out, which a sweep cannot.
     """
     for axis, points in axes(study, part).items():
         if isinstance(points, dict):
             raise ValueError(
                 f"configs.{name}: the points of {axis!r} are sets of options, a W&B sweep knows values alone"
             )
+    if "only" in budget:
+        raise ValueError("the budget runs some of the grid alone, a W&B sweep runs all of it: choose another --budget")
     fixed = {**study.overrides, **part.overrides, **budget}
-    fixed = {key: value for key, value in fixed.items() if key not in ("seeds", "evaluate", *axes(study, part))}
+    fixed = {key: value for key, value in fixed.items() if key not in (*OWN, *axes(study, part))}
     values = {axis: points for axis, points in axes(study, part).items() if axis not in budget}
     values["seed_everything"] = list(budget.get("seeds") or part.seeds or study.seeds)
     goal = {"min": "minimize", "max": "maximize"}[study.scheduler.get("mode", "min")]
