@@ -65,7 +65,7 @@ def test_an_experiment_trains_and_leaves_a_complete_folder(
     assert not validates or any(row["val/loss"] for row in rows)
     kept = {file.name for file in (folder / "checkpoints").iterdir()}
     assert kept == ({"last.ckpt", "best.ckpt"} if validates else {"last.ckpt"})
-    latents = vaezoo.load(folder / "checkpoints" / "last.ckpt").latents
+    latents = vaezoo.load(folder / "checkpoints" / "last.ckpt").walkable()
     drawn = {file.stem for file in (folder / "pictures").iterdir()}
     assert drawn >= {"reconstructions", "samples", *(f"traversals_{name}" for name in latents)}
     callbacks = {callback["class_path"] for callback in given["trainer"]["callbacks"]}

@@ -26,7 +26,13 @@ MODELS: dict[str, Callable[[], VAE]] = {
     "BetaVAE": lambda: BetaVAE(SHAPE, 4, beta=2.0, network=NETWORK),
     "JointVAE": lambda: JointVAE(SHAPE, 4, [3, 2], steps=10, network=NETWORK),
     "JointVAE with views": lambda: JointVAE(
-        SHAPE, 4, [3], steps=10, network=NETWORK, regularizers={"views": ViewAgreement("c", 0.1)}
+        SHAPE,
+        4,
+        [3],
+        steps=10,
+        auxiliary=[5],
+        network=NETWORK,
+        regularizers={"views": ViewAgreement(["c", "aux"], 0.1)},
     ),
     "DIPVAE I": lambda: DIPVAE(SHAPE, 4, "i", network=NETWORK),
     "DIPVAE II": lambda: DIPVAE(SHAPE, 4, "ii", lambda_3=2.0, momentum=0.5, network=NETWORK),

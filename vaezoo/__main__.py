@@ -17,6 +17,7 @@ commands:
   traverse    pictures of the latents:  vaezoo traverse --ckpt RUN/checkpoints/best.ckpt
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
   study       many runs from one file:  vaezoo study experiments/studies/larvae_rates.yaml --dry-run
+  reproduce   a paper's numbers:        vaezoo reproduce welavae_table1 --budget short
 
 common options:
   --config FILE            configuration; may be given more than once, later ones win

@@ -126,6 +126,10 @@ class Autoencoder(Specified, LightningModule):
         values, units = torch.linspace(*span, steps), units or range(self.latents[name].units)
         return [self._decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
 
+    def walkable(self) -> list[str]:
+        """Latent groups that a traversal changes something of: those that are decoded."""
+        return self._decoded()
+
     def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
         """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
         return name, self.latents[name].walk(codes[name], unit, values)

@@ -43,6 +43,7 @@ from vaezoo.report.command import run_report
 from vaezoo.resuming import NothingToDo, last, open_to_continue, require_same_model
 from vaezoo.storage import AtomicCheckpointIO, read, sweep
 from vaezoo.study.command import run_study
+from vaezoo.study.reproduce import run_reproduce
 from vaezoo.tracking import Facts, begin, settle
 from vaezoo.traversal import run_traverse
 
@@ -55,6 +56,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,
     "study": run_study,
+    "reproduce": run_reproduce,
 }
 
 

@@ -31,7 +31,7 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     options = _parser().parse_args(own)
     model = load(options.ckpt)
     folder = Path(options.output) if options.output else Path(options.ckpt).parent.parent / "traversals"
-    latents = options.latents or list(model.latents)
+    latents = options.latents or model.walkable()
     starts: dict[str, Batch | None] = {"prior": None}
     title = f"{type(model).__name__} · step {int(model.step)}"
     if not options.prior:
@@ -120,7 +120,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--ckpt", type=str, required=True, help="Checkpoint.")
     parser.add_argument("--images", nargs="+", type=int, default=[0], help="Images to walk from, by number.")
     parser.add_argument("--prior", action="store_true", help="Walk from the middle of the prior; no data is read.")
-    parser.add_argument("--latents", nargs="+", type=str, help="Latent groups; all by default.")
+    parser.add_argument("--latents", nargs="+", type=str, help="Latent groups; all that are decoded by default.")
     parser.add_argument("--units", nargs="+", type=int, help="Units; all by default, the most telling first.")
     parser.add_argument("--span", nargs=2, type=float, default=[-2.0, 2.0], help="First and last value.")
     parser.add_argument("--steps", type=int, default=11, help="Values of a continuous unit.")

@@ -46,19 +46,25 @@ def test_mutual_information_of_known_cases() -> None:
 def test_the_term_rewards_classes_that_views_share() -> None:
     x = a_batch(6).x
     own, other = torch.randn(2, 6, 3, requires_grad=True).unbind()
-    second = torch.randn(6, 2)
+    second, third = torch.randn(6, 2), torch.randn(6, 7)
     seen: list[Tensor] = []
 
     def encode(images: Tensor, labels: Tensor) -> dict[str, Latent]:
         seen.append(images)
-        return {"c": Concrete((other, second), 0.67)}
+        return {"c": Concrete((other, second), 0.67), "aux": Concrete((third,), 0.67)}
 
-    out = Forward({"c": Concrete((own, second), 0.67)}, {}, torch.empty(0), encode=encode)
-    term = ViewAgreement("c", 2.0)
+    out = Forward(
+        {"c": Concrete((own, second), 0.67), "aux": Concrete((third,), 0.67)}, {}, torch.empty(0), encode=encode
+    )
+    term = ViewAgreement(["c", "aux"], 2.0)
     result = term(out, a_batch(6), torch.tensor(0))
-    nats = by_a_loop(own.softmax(1), other.softmax(1)) + by_a_loop(second.softmax(1), second.softmax(1))
-    assert result.loss.item() == pytest.approx(-2 * nats, rel=1e-4)
-    assert result.logs["nats"].item() == pytest.approx(nats, rel=1e-4)
+    nats = by_a_loop(own.detach().softmax(1), other.detach().softmax(1)) + by_a_loop(
+        second.softmax(1), second.softmax(1)
+    )
+    aux = by_a_loop(third.softmax(1), third.softmax(1))
+    assert result.loss.item() == pytest.approx(-2 * (nats + aux), rel=1e-4)
+    assert result.logs["c"].item() == pytest.approx(nats, rel=1e-4)
+    assert result.logs["aux"].item() == pytest.approx(aux, rel=1e-4)
     assert all(gradient.abs().sum() > 0 for gradient in torch.autograd.grad(result.loss, [own, other]))
     assert seen[0].shape == x.shape
     assert not torch.equal(seen[0], x)
@@ -108,7 +114,11 @@ def test_wrong_uses_are_told() -> None:
         ViewAgreement(scale=1.0)
     gaussian = Gaussian(torch.zeros(2, 3), torch.zeros(2, 3))
     with pytest.raises(TypeError, match="'c' is Gaussian; this term needs a discrete one"):
-        ViewAgreement()(Forward({"c": gaussian}, {}, torch.empty(0)), a_batch(2), torch.tensor(0))
+        ViewAgreement()(
+            Forward({"c": gaussian}, {}, torch.empty(0), encode=lambda x, y: {"c": gaussian}),
+            a_batch(2),
+            torch.tensor(0),
+        )
     discrete = Concrete((torch.zeros(8, 3),), 0.67)
     with pytest.raises(TypeError, match="no encoder"):
         ViewAgreement()(Forward({"c": discrete}, {}, torch.empty(0)), a_batch(), torch.tensor(0))

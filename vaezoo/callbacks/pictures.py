@@ -112,7 +112,8 @@ class SavePictures(Pictures):
             "reconstructions": grid([x, model.reconstruct(x, y)], ["image", "reconstruction"], (), title),
             "samples": grid(model.sample(4 * self.images).split(self.images), (), (), f"{title} · samples"),
         }
-        for name, nats in model.unit_nats(x, y).items():
+        units = model.unit_nats(x, y)
+        for name, nats in ((name, units[name]) for name in model.walkable()):
             order = nats.argsort(descending=True)[: self.max_units].tolist()
             rows = [f"{name}{unit}  {nats[unit]:.2f} nats" for unit in order]
             for suffix, start in (("", x[:1]), ("_prior", None)):

@@ -32,6 +32,9 @@ class JointVAE(VAE):
         max_nats_c: Discrete capacity at the end of the ramp; Σ log K is as far as it gets.
         steps: Training batches over which the capacities rise.
         scaling: "released" or "paper".
+        auxiliary: Number of classes of discrete variables "aux" that the decoder does not read and no capacity limits;
+            not in the paper. They give `ViewAgreement` finer classes to learn features from (over-clustering; Ji et
+            al., 2019, Sec. 3.2).
         regularizers: Further terms by name; "capacity_z" and "capacity_c" replace the model's own.
         options: `network` (`JointVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
@@ -50,6 +53,7 @@ class JointVAE(VAE):
         max_nats_c: float = 5.0,
         steps: int = 25_000,
         scaling: Literal["released", "paper"] = "released",
+        auxiliary: Sequence[int] = (),
         regularizers: Mapping[str, Regularizer] | None = None,
         **options: Unpack[VAEOptions],
     ) -> None:
@@ -64,6 +68,8 @@ class JointVAE(VAE):
         if discrete:
             latents["c"] = ConcreteLatent(list(discrete), temperature)
             terms["capacity_c"] = Capacity("c", gamma_c / pixels, max_nats_c, steps)
+        if auxiliary:
+            latents["aux"] = ConcreteLatent(list(auxiliary), temperature, decoded=False)
         if options.get("network") is None:
             options["network"] = JointVAENetwork()
         super().__init__(image_shape, latents, {**terms, **(regularizers or {})}, **options)

@@ -200,6 +200,10 @@ class PartedVAE(VAE):
         curves = self._mixture().curves(unit, points)
         return curves.new_tensor(self.classes.shares[unit // self._mixture().dim])[:, None] * curves
 
+    def walkable(self) -> list[str]:
+        """All groups: classes are not decoded, but move u."""
+        return list(self.latents)
+
     def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
         """A class is walked by moving its u to the mean of each component in turn."""
         if name == "c":

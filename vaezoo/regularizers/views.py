@@ -1,5 +1,7 @@
 """Classes that stay the same when an image is moved a little."""
 
+from collections.abc import Mapping, Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -7,18 +9,18 @@ from torch import Tensor
 from vaezoo.distributed import gather
 from vaezoo.functional import full_precision, mutual_information
 from vaezoo.regularizers.base import Regularizer, concrete
-from vaezoo.types import Batch, Forward, Term
+from vaezoo.types import Batch, Forward, Latent, Term
 
 
 class ViewAgreement(Regularizer):
-    """−weight · Σ_k I(c_k(x); c_k(T x)): classes tell images apart, and a random affine map T does not change them.
+    """−weight · Σ I(c(x); c(T x)): classes tell images apart, and a random affine map T does not change them.
 
     Invariant information clustering (Ji et al., 2019, Eq. 3) as a term beside the reconstruction: no labels are read,
     but what T does is taken to leave the class alone. T turns, slants, scales and shifts each image by amounts drawn
     uniformly within the given bounds. In evaluation, where nothing is drawn, the term is 0.
 
     Args:
-        latent: Discrete latent group.
+        latents: Discrete latent groups; the sum runs over all their variables.
         weight: Weight, on the scale of the model's loss.
         degrees: Largest turn, either way.
         slant: Largest slant, as the shift of a row in units of its distance from the middle, either way.
@@ -28,7 +30,7 @@ class ViewAgreement(Regularizer):
 
     def __init__(
         self,
-        latent: str = "c",
+        latents: Sequence[str] = ("c",),
         weight: float = 1.0,
         degrees: float = 15.0,
         slant: float = 0.3,
@@ -38,20 +40,22 @@ class ViewAgreement(Regularizer):
         super().__init__()
         if not 0 <= scale < 1:
             raise ValueError(f"scale must be at least 0 and below 1, not {scale}")
-        self.latent, self.weight = latent, weight
+        self.latents, self.weight = tuple(latents), weight
         self.degrees, self.slant, self.scale, self.shift = degrees, slant, scale, shift
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """Mutual information of the classes of both views over the global batch."""
-        q = concrete(out.posterior, self.latent)
         if not self.training:
-            return Term(q.logits[0].new_zeros(()), {})
-        x = full_precision(batch.x)
-        moved = concrete(out.encode(self.moved(x), batch.y), self.latent)
+            return Term(batch.x.new_zeros(()), {})
+        moved = out.encode(self.moved(full_precision(batch.x)), batch.y)
+        nats = {name: self._agreement(out.posterior, moved, name) for name in self.latents}
+        return Term(-self.weight * torch.stack(list(nats.values())).sum(), nats)
+
+    @staticmethod
+    def _agreement(posterior: Mapping[str, Latent], moved: Mapping[str, Latent], latent: str) -> Tensor:
+        pairs = zip(concrete(posterior, latent).probs, concrete(moved, latent).probs, strict=True)
         # Joint frequencies of classes are not linear in the batch.
-        pairs = zip(q.probs, moved.probs, strict=True)
-        nats = torch.stack([mutual_information(gather(p), gather(p_moved)) for p, p_moved in pairs]).sum()
-        return Term(-self.weight * nats, {"nats": nats})
+        return torch.stack([mutual_information(gather(p), gather(p_moved)) for p, p_moved in pairs]).sum()
 
     def moved(self, x: Tensor) -> Tensor:
         """Each image under an affine map of its own, (B, C, H, W); what comes in from outside repeats the border."""

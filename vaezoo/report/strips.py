@@ -137,7 +137,7 @@ def draw(model: VAE, checkpoint: Path, images: Images | None, limits: Limits) ->
         measured = f"{len(x)} {images.split} images"
         starts = [f"{images.split} image {i + 1}" for i in range(min(limits.starts, len(x)))]
         nats = {name: q.kl().mean(0) for name, q in out.posterior.items()}
-    units = _ranked(nats)
+    units = _ranked({name: nats[name] for name in model.walkable()})
     for name, unit, entry in _chosen(units, limits.units):
         walks = [*model.traverse(None, name, [unit], limits.steps, SPAN)[0]]
         if images is not None:

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -29,24 +30,31 @@ def run_study(args: Sequence[str]) -> None:
         args: Command line after `vaezoo study`.
     """
     options = _parser().parse_args(list(args))
-    if options.retries < 0 or (options.cpus_per_run is not None and options.cpus_per_run <= 0):
-        raise ValueError("--retries must be at least 0, and --cpus-per-run above 0")
     study = read(Path(options.study))
-    runs = expand(study, options.budget)
     if options.sweep:
         for path in write_sweeps(Path(options.sweep), study, options.budget):
             print(f"sweep: {path} (wandb sweep {path}, then wandb agent with the id that it prints)")
-        return
-    folder = study.name if options.budget == "full" else f"{study.name}-{options.budget}"
-    output = Path(options.output or Path("runs", "studies", folder)).resolve()
-    jobs = _jobs(study, runs, output, options)
-    if options.dry_run:
-        _print_commands(runs, jobs)
+    elif options.dry_run:
+        runs = expand(study, options.budget)
+        _print_commands(runs, _jobs(study, runs, _output(study, options), options))
     else:
-        _run(study, runs, jobs, output, options)
+        run_all(study, options)
 
 
-def _run(study: Study, runs: list[Run], jobs: dict[str, Job], output: Path, options: Namespace) -> None:
+def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
+    """Run what is left of a study, and write its tables.
+
+    Args:
+        study: The study.
+        options: What `add_options` has added.
+
+    Returns:
+        Results of all runs by name, each with its `place` in the grid and its folder as `path`.
+    """
+    if options.retries < 0 or (options.cpus_per_run is not None and options.cpus_per_run <= 0):
+        raise ValueError("--retries must be at least 0, and --cpus-per-run above 0")
+    runs, output = expand(study, options.budget), _output(study, options)
+    jobs = _jobs(study, runs, output, options)
     try:
         import pandas  # noqa: F401
         import pyarrow  # noqa: F401
@@ -71,6 +79,13 @@ def _run(study: Study, runs: list[Run], jobs: dict[str, Job], output: Path, opti
         print(f"\n{name}: {reason}\n{RunFolder(jobs[name].folder).last_lines()}", file=sys.stderr)
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")
+    places = {run.name: {"part": run.part, "place": run.place} for run in runs}
+    return {name: {**result, **places[name], "path": output / result["folder"]} for name, result in results.items()}
+
+
+def _output(study: Study, options: Namespace) -> Path:
+    folder = study.name if options.budget == "full" else f"{study.name}-{options.budget}"
+    return Path(options.output or Path("runs", "studies", folder)).resolve()
 
 
 def _jobs(study: Study, runs: list[Run], output: Path, options: Namespace) -> dict[str, Job]:
@@ -110,6 +125,14 @@ def _parser() -> ArgumentParser:
         prog="vaezoo study", description="Many runs from one file, on Ray.", epilog=EPILOG, exit_on_error=False
     )
     parser.add_argument("study", type=str, help="The study, for example experiments/studies/larvae_rates.yaml.")
+    add_options(parser)
+    parser.add_argument("--dry-run", action="store_true", help="Print all runs and their commands, and end.")
+    parser.add_argument("--sweep", type=str | None, help="Write the grid as a sweep of Weights & Biases, and end.")
+    return parser
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """How the runs of a study are run."""
     parser.add_argument("--budget", type=str, default="full", help="Which of the study's budgets, often full or smoke.")
     parser.add_argument(
         "--output", type=str | None, help="Folder of runs and results; runs/studies/NAME by default, or NAME-BUDGET."
@@ -122,6 +145,3 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--retries", type=int, default=2, help="How often a failed run is tried again, from its last checkpoint."
     )
-    parser.add_argument("--dry-run", action="store_true", help="Print all runs and their commands, and end.")
-    parser.add_argument("--sweep", type=str | None, help="Write the grid as a sweep of Weights & Biases, and end.")
-    return parser

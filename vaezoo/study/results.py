@@ -101,8 +101,8 @@ def markdown(title: str, made: Sequence[Table]) -> str:
     """Tables for reading."""
     lines = [f"# {title}", ""]
     for table in made:
-        lines += [f"## {table.title}", "", _bar(table.header), _bar(["---"] * len(table.header))]
-        lines += [*(_bar(row) for row in table.rows), ""]
+        lines += [f"## {table.title}", "", bar(table.header), bar(["---"] * len(table.header))]
+        lines += [*(bar(row) for row in table.rows), ""]
     return "\n".join(lines)
 
 
@@ -161,7 +161,8 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _bar(cells: Sequence[str]) -> str:
+def bar(cells: Sequence[str]) -> str:
+    """A line of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -1,0 +1,160 @@
+"""A paper's numbers by one command: what is compared, what is recorded, and what the tables in experiments/ say."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.study.conftest import ROOT, Tiny
+from vaezoo.cli import run
+from vaezoo.study.expected import Row, compare, read_expected, table
+from vaezoo.study.file import read
+from vaezoo.study.grid import expand
+from vaezoo.study.reproduce import recorded
+
+STUDIES = sorted(path.stem for path in (ROOT / "experiments" / "studies").glob("*.yaml"))
+RECORDED = sorted(path.stem for path in (ROOT / "experiments" / "results").glob("*.json"))
+
+
+def a_run(config: str, seed: int, place: dict[str, Any], **scores: float | str) -> dict[str, Any]:
+    measured = {"polar_error": {"polar_error": scores["polar"]}, "mig_20": {"mig_20": scores.get("mig", 0.5)}}
+    settings = {"data": {"init_args": {"source": "render"}}}
+    cost = {"steps": 800, "seconds": 60.0 + 120 * seed}
+    return {"config": config, "seed": seed, "place": place, "scores": measured, "settings": settings, **cost}
+
+
+RUNS = [
+    a_run("wela", 0, {"bins": 2}, polar=4, mig=0.2),
+    a_run("wela", 1, {"bins": 2}, polar=8, mig=0.4),
+    a_run("wela", 0, {"bins": 3}, polar=100),
+    a_run("tc", 0, {}, polar="inf"),
+]
+WELA = Row(
+    "WeLa-VAE", "wela", {"bins": 2}, {"polar_error": "7"}, {"short": {"polar_error": (5, 1), "mig_20": (0.5, 0.1)}}
+)
+TC = Row("TCVAE", "tc", budgets={"short": {"polar_error": (5, 1)}})
+
+
+def test_means_over_seeds_are_compared_with_what_is_expected() -> None:
+    said, off = compare([WELA, TC], RUNS, "short")
+    assert said == [
+        "WeLa-VAE: polar_error 6, expected 5 ± 1",  # at the edge is within
+        "WeLa-VAE: mig_20 0.3, expected 0.5 ± 0.1",
+        "TCVAE: polar_error no run, expected 5 ± 1",  # infinite, and no number that could be near
+    ]
+    assert off == said[1:]
+    assert compare([WELA], RUNS, "full") == ([], [])
+
+
+def test_a_table_shows_what_was_measured_beside_the_paper() -> None:
+    lines = table([WELA, TC, Row("not run", "none")], RUNS).splitlines()
+    assert lines == [
+        "|  | seeds | polar_error | best | paper | mig_20 | best | steps | minutes a run | data |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| WeLa-VAE | 2 | 6 ± 2.8 | 4 | 7 | 0.3 ± 0.14 | 0.4 | 800 | 1 to 3 | drawn |",
+        "| TCVAE | 1 |  |  |  | 0.5 | 0.5 | 800 | 1 | drawn |",
+    ]
+
+
+def test_a_study_is_run_compared_and_recorded(tiny: Tiny) -> None:
+    folder = tiny.path / "experiments"
+    (folder / "studies").mkdir(parents=True)
+    tiny.write(budgets={"smoke": {"trainer.max_steps": 3}})
+    (tiny.path / "study.yaml").rename(folder / "studies" / "tiny.yaml")
+
+    def reproduce(value: float) -> tuple[int, str]:
+        rows = [{"label": "VAE", "config": "vae", "budgets": {"smoke": {"polar_error": [value, 2000]}}}]
+        (folder / "expected.json").write_text(json.dumps({"tiny": rows}))
+        command = [sys.executable, "-m", "vaezoo", "reproduce", "tiny", "--budget=smoke", "--record"]
+        ended = subprocess.run(command, cwd=tiny.path, text=True, capture_output=True, check=False)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    code, said = reproduce(1000)
+    assert code == 0, said
+    assert "ok  VAE: polar_error" in said
+    record = json.loads((folder / "results" / "tiny-smoke.json").read_text())
+    (found,) = record["runs"]
+    assert (found["steps"], found["seed"], found["config"], found["place"]) == (3, 0, "vae", {})
+    assert found["settings"]["model"]["init_args"]["latent_dim"] == 2
+    assert found["settings"]["trainer"]["max_steps"] == 3
+    assert 0 < found["scores"]["polar_error"]["polar_error"] < 3000
+    assert record["command"] == "vaezoo reproduce tiny --budget smoke"
+    assert str(tiny.path) not in json.dumps(record), "a record says nothing of the machine's folders"
+    code, said = reproduce(90000)
+    assert code == 1
+    assert "1 of 1 means are out of their tolerance: VAE: polar_error" in said.splitlines()[-1]
+
+
+def test_wrong_uses_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run(["reproduce", "welavae_tabel1"]) == 1
+    assert "did you mean 'welavae_table1'?" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert run(["reproduce", "welavae_table1"]) == 1
+    assert "starts in the folder that holds experiments/" in capsys.readouterr().err
+    Path("experiments").mkdir()
+    for content in (
+        "{",
+        '{"a": [{"label": "x"}]}',
+        '{"a": [{"label": "x", "config": "c", "budgets": {"s": {"m": [1, 0]}}}]}',
+    ):
+        Path("experiments", "expected.json").write_text(content)
+        with pytest.raises(ValueError, match="is damaged"):
+            read_expected(Path("experiments", "expected.json"))
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_is_expected_to_give_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    rows, study = (
+        read_expected(Path("experiments", "expected.json"))[name],
+        read(Path(f"experiments/studies/{name}.yaml")),
+    )
+    for budget in ("full", "short", "smoke"):
+        runs = [{"config": run.part, "place": run.place} for run in expand(study, budget)]
+        for row in rows:
+            assert row.runs(runs) or (budget != "full" and budget not in row.budgets), (
+                f"{row.label} has no {budget} runs"
+            )
+    assert any("smoke" in row.budgets for row in rows)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_tables_in_experiments_are_those_of_the_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No number in the tables that is not in a recorded run, and no record that expectations contradict."""
+    monkeypatch.chdir(ROOT)
+    expected = read_expected(Path("experiments", "expected.json"))
+    command, _, made = recorded(expected)[name].partition("\n\n")
+    readme = Path("experiments", "README.md").read_text()
+    assert made in readme, f"the table of {name} is now:\n{made}"
+    assert command in readme
+    record = json.loads(Path("experiments", "results", f"{name}.json").read_text())
+    assert compare(expected[record["study"]], record["runs"], record["budget"])[1] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_smoke_budget_of_every_study_reproduces(name: str, tmp_path: Path) -> None:
+    files = ROOT / "data" if (ROOT / "data" / "MNIST").is_dir() else ROOT.parent / "shared" / "data"
+    if "MNIST" in read_mnist(name) and not (files / "MNIST").is_dir():
+        pytest.skip("needs MNIST's files in data/MNIST")
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    if files.is_dir():
+        (tmp_path / "data").symlink_to(files)
+    command = [sys.executable, "-m", "vaezoo", "reproduce", name, "--budget=smoke"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False, env=environment)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def read_mnist(name: str) -> str:
+    """Names of the configurations of a study."""
+    parts = read(ROOT / "experiments" / "studies" / f"{name}.yaml").parts.values()
+    return " ".join((ROOT / part.config).read_text() for part in parts)

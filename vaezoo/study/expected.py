@@ -1,0 +1,136 @@
+"""What studies are expected to give, what they gave, and what the papers print."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from vaezoo.evaluation.catalogue import higher_is_better
+from vaezoo.study.results import bar, statistics
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a paper's table.
+
+    Attributes:
+        label: What it is.
+        config: Name of the configuration in the study.
+        place: Its place in the grid; axes that are not named may be anywhere.
+        paper: What the paper prints, by score.
+        budgets: Mean over seeds and its tolerance by score, for each budget.
+    """
+
+    label: str
+    config: str
+    place: dict[str, Any] = field(default_factory=dict)
+    paper: dict[str, str] = field(default_factory=dict)
+    budgets: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+
+    def values(self, runs: Sequence[Mapping[str, Any]], score: str) -> list[float]:
+        """A score of the runs that belong to this row."""
+        return [value for run in self.runs(runs) if (value := flat(run).get(score)) is not None]
+
+    def runs(self, runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The runs that belong to this row."""
+        return [run for run in runs if run["config"] == self.config and self.place.items() <= run["place"].items()]
+
+
+def read_expected(path: Path) -> dict[str, list[Row]]:
+    """Rows by study.
+
+    Raises:
+        ValueError: Something in the file is wrong; the message says where.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no {path}: vaezoo reproduce starts in the folder that holds experiments/")
+    try:
+        return {study: [_row(given) for given in rows] for study, rows in json.loads(path.read_text("utf-8")).items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}): restore it") from error
+
+
+def compare(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]], budget: str) -> tuple[list[str], list[str]]:
+    """Means over seeds against what is expected of them.
+
+    Args:
+        rows: What is expected of the study.
+        runs: Records of its finished runs.
+        budget: The budget that they ran with.
+
+    Returns:
+        A line for each comparison, and the lines of those that failed.
+    """
+    said, off = [], []
+    for row in rows:
+        for score, (expected, tolerance) in row.budgets.get(budget, {}).items():
+            values = row.values(runs, score)
+            found = f"{fmean(values):.4g}" if values else "no run"
+            line = f"{row.label}: {score} {found}, expected {expected:g} ± {tolerance:g}"
+            said.append(line)
+            if not values or not abs(fmean(values) - expected) <= tolerance:
+                off.append(line)
+    return said, off
+
+
+def table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
+    """What was measured beside what the papers print, as Markdown: one line a row that has runs.
+
+    Args:
+        rows: Rows of the study.
+        runs: Records of its finished runs.
+    """
+    metrics = {score: metric for run in runs for metric, scores in run["scores"].items() for score in scores}
+    shown = list(dict.fromkeys(score for row in rows for score in (*row.paper, *_expected_scores(row))))
+    shown = [score for score in shown if score in metrics]
+    printed = {score for row in rows for score in row.paper}
+    header = ["", "seeds"]
+    for score in shown:
+        header += [score, "best", *(["paper"] if score in printed else [])]
+    lines = [[*header, "steps", "minutes a run", "data"]]
+    for row in rows:
+        if own := row.runs(runs):
+            cells = [row.label, str(len(own))]
+            for score in shown:
+                direction = higher_is_better(metrics[score])
+                of = statistics(row.values(runs, score), direction) if row.values(runs, score) else {}
+                cells += [of.get("mean", ""), of.get("highest" if direction else "lowest", "")]
+                cells += [row.paper.get(score, "")] if score in printed else []
+            lines.append([*cells, _span(own, "steps"), _span(own, "seconds", 60), _sources(own)])
+    return "\n".join([bar(lines[0]), bar(["---"] * len(lines[0])), *(bar(line) for line in lines[1:])])
+
+
+def flat(run: Mapping[str, Any]) -> dict[str, float]:
+    """Finite scores of a run by name."""
+    scores = {name: float(value) for part in run["scores"].values() for name, value in part.items()}
+    return {name: value for name, value in scores.items() if math.isfinite(value)}
+
+
+def _expected_scores(row: Row) -> list[str]:
+    return [score for scores in row.budgets.values() for score in scores]
+
+
+def _span(runs: Sequence[Mapping[str, Any]], key: str, unit: int = 1) -> str:
+    low, high = (round(pick(run[key] for run in runs) / unit) for pick in (min, max))
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _sources(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Whether the images came from files or were drawn."""
+    names = {"render": "drawn", "file": "files"}
+    sources = {run["settings"]["data"].get("init_args", {}).get("source", "file") for run in runs}
+    return ", ".join(sorted(names.get(source, source) for source in sources))
+
+
+def _row(given: dict[str, Any]) -> Row:
+    budgets = {
+        budget: {score: (float(value), float(tolerance)) for score, (value, tolerance) in scores.items()}
+        for budget, scores in given.get("budgets", {}).items()
+    }
+    row = Row(**{**given, "budgets": budgets})
+    if not all(tolerance > 0 for scores in budgets.values() for _, tolerance in scores.values()):
+        raise ValueError(f"{row.label!r} has a tolerance that is not above 0")
+    return row

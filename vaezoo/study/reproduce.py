@@ -1,0 +1,111 @@
+"""`vaezoo reproduce`: a paper's numbers by one command, compared with what is expected of them."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentParser
+
+from vaezoo.evaluation.report import versions
+from vaezoo.files import read_yaml, whole
+from vaezoo.study.command import add_options, run_all
+from vaezoo.study.expected import Row, compare, read_expected, table
+from vaezoo.study.file import read
+
+EXPERIMENTS = Path("experiments")
+EXPECTED, STUDIES, RESULTS = EXPERIMENTS / "expected.json", EXPERIMENTS / "studies", EXPERIMENTS / "results"
+EPILOG = """\
+NAME is a study of experiments/studies. Its runs are those of `vaezoo study`: what is finished is never run again, and
+the same command goes on with a study that was interrupted. Then the means over seeds are compared with
+experiments/expected.json; the exit code is 1 where one is out of its tolerance. Without NAME, prints what was recorded
+in experiments/results beside what the papers print."""
+
+
+def run_reproduce(args: Sequence[str]) -> None:
+    """Run a study at one of its budgets and compare it with what is expected, or print what was recorded.
+
+    Args:
+        args: Command line after `vaezoo reproduce`.
+    """
+    options = _parser().parse_args(list(args))
+    expected = read_expected(EXPECTED)
+    if options.name is None:
+        print("\n\n".join(recorded(expected).values()))
+        return
+    if options.name not in expected:
+        close = get_close_matches(options.name, expected, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"{EXPECTED} has no {options.name!r}{hint} (there are {', '.join(expected)})")
+    study = read(STUDIES / f"{options.name}.yaml")
+    results = run_all(study, options)
+    record = _record(options.name, options.budget, results)
+    if options.record:
+        file = RESULTS / f"{options.name}-{options.budget}.json"
+        with whole(file) as draft:
+            draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"recorded: {file}")
+    print(f"\n{table(expected[options.name], record['runs'])}\n")
+    _judge(expected[options.name], record["runs"], options.budget)
+
+
+def recorded(expected: Mapping[str, Sequence[Row]]) -> dict[str, str]:
+    """Every recorded study as its command and a table, by the name of its file.
+
+    Args:
+        expected: Rows by study.
+    """
+    made = {}
+    for file in sorted(RESULTS.glob("*.json")):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        made[file.stem] = f"{record['command']}\n\n{table(expected[record['study']], record['runs'])}"
+    return made
+
+
+def _judge(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]], budget: str) -> None:
+    said, off = compare(rows, runs, budget)
+    print("\n".join(f"{'OFF' if line in off else 'ok '} {line}" for line in said))
+    if not said:
+        print(f"{EXPECTED} expects nothing of the budget {budget!r}: there is nothing to compare with")
+    if off:
+        raise RuntimeError(f"{len(off)} of {len(said)} means are out of their tolerance: {'; '.join(off)}")
+
+
+def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What a study gave, as small plain data: settings, cost and scores of each run."""
+    runs = []
+    for run, result in results.items():
+        config = read_yaml(result["path"] / "config.yaml")
+        trainer = {key: config["trainer"][key] for key in ("max_steps", "max_epochs", "precision")}
+        runs.append(
+            {
+                "run": run,
+                "config": result["part"],
+                "place": result["place"],
+                "seed": result["seed"],
+                **{key: result[key] for key in ("steps", "seconds", "attempts", "scores")},
+                "file": result["config"],
+                "settings": {"model": config["model"], "data": config["data"], "trainer": trainer},
+            }
+        )
+    command = f"vaezoo reproduce {name} --budget {budget}"
+    machine = {"processor": platform.machine(), "cpus": os.cpu_count()}
+    return {"study": name, "budget": budget, "command": command, "machine": machine, "versions": versions()} | {
+        "runs": runs
+    }
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="vaezoo reproduce",
+        description="A paper's numbers by one command, compared with what is expected of them.",
+        epilog=EPILOG,
+        exit_on_error=False,
+    )
+    parser.add_argument("name", type=str | None, nargs="?", help="Study, for example welavae_table1.")
+    add_options(parser)
+    parser.add_argument("--record", action="store_true", help="Write the results to experiments/results as well.")
+    return parser
