@@ -6,7 +6,7 @@ import torch
 from tests.zoo import NETWORK, SHAPE, a_batch
 from vaezoo.latents import Concrete, Gaussian
 from vaezoo.models import JointVAE
-from vaezoo.regularizers import Capacity
+from vaezoo.regularizers import Capacity, ViewAgreement
 
 
 def model(**options: object) -> JointVAE:
@@ -110,3 +110,17 @@ def test_gammas_are_those_of_the_released_code_after_the_division_by_pixels() ->
     term = model(gamma_z=30.0).regularizers["capacity_z"]
     assert isinstance(term, Capacity)
     assert term.gamma == pytest.approx(30 / 256)
+
+
+def test_auxiliary_classes_are_read_by_terms_and_by_nothing_else() -> None:
+    joint = model(auxiliary=[7], regularizers={"views": ViewAgreement(["c", "aux"])})
+    assert joint.represent(a_batch(6).x).shape == (6, 4 + 3 + 2), "no part of the code"
+    assert joint.walkable() == ["z", "c"]
+    assert list(joint.terms(a_batch())) == ["recon", "capacity_z", "capacity_c", "views"]
+    sample = joint.eval().draw(5)
+    other = sample | {"aux": sample["aux"].roll(1, 1)}
+    assert torch.equal(joint.decode(sample), joint.decode(other))
+    joint.train().training_step(a_batch()).backward()
+    gradient = joint.heads["aux"].logits_of.weight.grad  # type: ignore[union-attr]
+    assert isinstance(gradient, torch.Tensor)
+    assert gradient.abs().sum() > 0
