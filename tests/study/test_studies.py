@@ -23,7 +23,8 @@ RUNS = {  # full budgets, from the papers
     "jointvae_seeds": 10,
     "jointvae_tuned": 5,
     "larvae_tau": 6 * 4 * 6,
-    "partedvae_mnist": 2 * 3,
+    "partedvae_labels_only": 3,
+    "partedvae_mnist": 3,
 }
 
 

@@ -34,7 +34,7 @@ def run_reproduce(args: Sequence[str]) -> None:
     options = _parser().parse_args(list(args))
     expected = read_expected(EXPECTED)
     if options.name is None:
-        print("\n\n".join(recorded(expected).values()))
+        print("\n\n".join(recorded(expected).values()) or f"{RESULTS} holds no records: make some with --record")
         return
     if options.name not in expected:
         close = get_close_matches(options.name, expected, n=1)
