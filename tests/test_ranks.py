@@ -196,10 +196,15 @@ def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
     return [Found(*torch.load(folder / f"{rank}.pt")) for rank in range(WORLD)]
 
 
+def put_back(patch: pytest.MonkeyPatch) -> None:
+    """Let what `share_noise` replaces be put back afterwards."""
+    for owner, name in ((Gaussian, "rsample"), (Concrete, "rsample"), (ViewAgreement, "moved")):
+        patch.setattr(owner, name, getattr(owner, name))
+
+
 @pytest.fixture
 def shared_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Gaussian, "rsample", Gaussian.rsample)  # to be put back afterwards
-    monkeypatch.setattr(Concrete, "rsample", Concrete.rsample)
+    put_back(monkeypatch)
     share_noise(0, 1)
 
 
@@ -232,7 +237,7 @@ def test_statistics_may_be_local(two_ranks: list[Found]) -> None:
     assert two_ranks[0].local != two_ranks[1].local
     for rank, found in enumerate(two_ranks):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Gaussian, "rsample", Gaussian.rsample)
+            put_back(patch)
             share_noise(rank, WORLD)  # its rows of the noise, in one process
             alone = model.training_step(Batch(*(field[share(rank, WORLD)] for field in whole)))
         torch.testing.assert_close(found.local, alone.detach(), rtol=1e-5, atol=0)

@@ -60,6 +60,8 @@ def test_a_table_shows_what_was_measured_beside_the_paper() -> None:
     ]
 
 
+@pytest.mark.xdist_group("ray")
+@pytest.mark.timeout(1500)
 def test_a_study_is_run_compared_and_recorded(tiny: Tiny) -> None:
     folder = tiny.path / "experiments"
     (folder / "studies").mkdir(parents=True)
@@ -139,22 +141,18 @@ def test_the_tables_in_experiments_are_those_of_the_records(name: str, monkeypat
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_smoke_budget_of_every_study_reproduces(name: str, tmp_path: Path) -> None:
-    files = ROOT / "data" if (ROOT / "data" / "MNIST").is_dir() else ROOT.parent / "shared" / "data"
-    if "MNIST" in read_mnist(name) and not (files / "MNIST").is_dir():
+def test_the_smoke_budget_of_every_study_reproduces(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    parts = read(ROOT / "experiments" / "studies" / f"{name}.yaml").parts.values()
+    needs_files = any("MNIST" in part.config.read_text() for part in parts)
+    if needs_files and not (ROOT / "data" / "MNIST").is_dir():
         pytest.skip("needs MNIST's files in data/MNIST")
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    if files.is_dir():
-        (tmp_path / "data").symlink_to(files)
+    (tmp_path / "data").symlink_to(ROOT / "data")
     command = [sys.executable, "-m", "vaezoo", "reproduce", name, "--budget=smoke"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False, env=environment)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
-def read_mnist(name: str) -> str:
-    """Names of the configurations of a study."""
-    parts = read(ROOT / "experiments" / "studies" / f"{name}.yaml").parts.values()
-    return " ".join((ROOT / part.config).read_text() for part in parts)

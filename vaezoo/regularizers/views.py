@@ -47,7 +47,8 @@ class ViewAgreement(Regularizer):
         """Mutual information of the classes of both views over the global batch."""
         if not self.training:
             return Term(batch.x.new_zeros(()), {})
-        moved = out.encode(self.moved(full_precision(batch.x)), batch.y)
+        x = self.moved(full_precision(batch.x)).to(batch.x.dtype)
+        moved = out.encode(x, batch.y)
         nats = {name: self._agreement(out.posterior, moved, name) for name in self.latents}
         return Term(-self.weight * torch.stack(list(nats.values())).sum(), nats)
 
