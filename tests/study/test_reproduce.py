@@ -36,27 +36,29 @@ RUNS = [
 WELA = Row(
     "WeLa-VAE", "wela", {"bins": 2}, {"polar_error": "7"}, {"short": {"polar_error": (5, 1), "mig_20": (0.5, 0.1)}}
 )
+NONE = Row("not run", "none", budgets={"short": {"mig_20": (1, 1)}})
 TC = Row("TCVAE", "tc", budgets={"short": {"polar_error": (5, 1)}})
 
 
 def test_means_over_seeds_are_compared_with_what_is_expected() -> None:
-    said, off = compare([WELA, TC], RUNS, "short")
+    said, off = compare([WELA, TC, NONE], RUNS, "short")
     assert said == [
         "WeLa-VAE: polar_error 6, expected 5 ± 1",  # at the edge is within
         "WeLa-VAE: mig_20 0.3, expected 0.5 ± 0.1",
-        "TCVAE: polar_error no run, expected 5 ± 1",  # infinite, and no number that could be near
+        "TCVAE: polar_error inf, expected 5 ± 1",
+        "not run: mig_20 no run, expected 1 ± 1",
     ]
     assert off == said[1:]
     assert compare([WELA], RUNS, "full") == ([], [])
 
 
 def test_a_table_shows_what_was_measured_beside_the_paper() -> None:
-    lines = table([WELA, TC, Row("not run", "none")], RUNS).splitlines()
+    lines = table([WELA, TC, NONE], RUNS).splitlines()
     assert lines == [
         "|  | seeds | polar_error | best | paper | mig_20 | best | steps | minutes a run | data |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        "| WeLa-VAE | 2 | 6 ± 2.8 | 4 | 7 | 0.3 ± 0.14 | 0.4 | 800 | 1 to 3 | drawn |",
-        "| TCVAE | 1 |  |  |  | 0.5 | 0.5 | 800 | 1 | drawn |",
+        "| WeLa-VAE | 2 | 6 ± 2.8 | 4 | 7 | 0.3 ± 0.14 | 0.4 | 800 | 1.0 to 3.0 | drawn |",
+        "| TCVAE | 1 | inf | inf |  | 0.5 | 0.5 | 800 | 1.0 | drawn |",
     ]
 
 

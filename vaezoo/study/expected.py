@@ -1,7 +1,6 @@
 """What studies are expected to give, what they gave, and what the papers print."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,23 +98,24 @@ def table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
                 of = statistics(row.values(runs, score), direction) if row.values(runs, score) else {}
                 cells += [of.get("mean", ""), of.get("highest" if direction else "lowest", "")]
                 cells += [row.paper.get(score, "")] if score in printed else []
-            lines.append([*cells, _span(own, "steps"), _span(own, "seconds", 60), _sources(own)])
+            minutes = [run["seconds"] / 60 for run in own]
+            steps = _span([run["steps"] for run in own])
+            lines.append([*cells, steps, _span(minutes, int(max(minutes) < 10)), _sources(own)])
     return "\n".join([bar(lines[0]), bar(["---"] * len(lines[0])), *(bar(line) for line in lines[1:])])
 
 
 def flat(run: Mapping[str, Any]) -> dict[str, float]:
-    """Finite scores of a run by name."""
-    scores = {name: float(value) for part in run["scores"].values() for name, value in part.items()}
-    return {name: value for name, value in scores.items() if math.isfinite(value)}
+    """Scores of a run by name; what is not finite stays so, and is never as expected."""
+    return {name: float(value) for part in run["scores"].values() for name, value in part.items()}
 
 
 def _expected_scores(row: Row) -> list[str]:
     return [score for scores in row.budgets.values() for score in scores]
 
 
-def _span(runs: Sequence[Mapping[str, Any]], key: str, unit: int = 1) -> str:
-    low, high = (round(pick(run[key] for run in runs) / unit) for pick in (min, max))
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+def _span(values: Sequence[float], decimals: int = 0) -> str:
+    low, high = (f"{pick(values):,.{decimals}f}" for pick in (min, max))
+    return low if low == high else f"{low} to {high}"
 
 
 def _sources(runs: Sequence[Mapping[str, Any]]) -> str:
