@@ -22,9 +22,9 @@ RECORDED = sorted(path.stem for path in (ROOT / "experiments" / "results").glob(
 
 def a_run(config: str, seed: int, place: dict[str, Any], **scores: float | str) -> dict[str, Any]:
     measured = {"polar_error": {"polar_error": scores["polar"]}, "mig_20": {"mig_20": scores.get("mig", 0.5)}}
-    settings = {"data": {"init_args": {"source": "render"}}}
+    images = {"source": "render", "scored": 100}
     cost = {"steps": 800, "seconds": 60.0 + 120 * seed}
-    return {"config": config, "seed": seed, "place": place, "scores": measured, "settings": settings, **cost}
+    return {"config": config, "seed": seed, "place": place, "scores": measured, "images": images, **cost}
 
 
 RUNS = [
@@ -85,6 +85,7 @@ def test_a_study_is_run_compared_and_recorded(tiny: Tiny) -> None:
     assert (found["steps"], found["seed"], found["config"], found["place"]) == (3, 0, "vae", {})
     assert found["settings"]["model"]["init_args"]["latent_dim"] == 2
     assert found["settings"]["trainer"]["max_steps"] == 3
+    assert found["images"] == {"source": "render", "scored": 100}
     assert 0 < found["scores"]["polar_error"]["polar_error"] < 3000
     assert record["command"] == "vaezoo reproduce tiny --budget smoke"
     assert str(tiny.path) not in json.dumps(record), "a record says nothing of the machine's folders"

@@ -120,9 +120,7 @@ def _span(values: Sequence[float], decimals: int = 0) -> str:
 
 def _sources(runs: Sequence[Mapping[str, Any]]) -> str:
     """Whether the images came from files or were drawn."""
-    names = {"render": "drawn", "file": "files"}
-    sources = {run["settings"]["data"].get("init_args", {}).get("source", "file") for run in runs}
-    return ", ".join(sorted(names.get(source, source) for source in sources))
+    return ", ".join(sorted({{"render": "drawn", "file": "files"}[run["images"]["source"]] for run in runs}))
 
 
 def _row(given: dict[str, Any]) -> Row:

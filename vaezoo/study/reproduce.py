@@ -79,6 +79,7 @@ def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) ->
     runs = []
     for run, result in results.items():
         config = read_yaml(result["path"] / "config.yaml")
+        measured = json.loads((result["path"] / "checkpoints" / "metrics.json").read_text(encoding="utf-8"))
         trainer = {key: config["trainer"][key] for key in ("max_steps", "max_epochs", "precision")}
         runs.append(
             {
@@ -87,6 +88,7 @@ def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) ->
                 "place": result["place"],
                 "seed": result["seed"],
                 **{key: result[key] for key in ("steps", "seconds", "attempts", "scores")},
+                "images": {"source": measured["data"]["source"], "scored": measured["images"]},
                 "file": result["config"],
                 "settings": {"model": config["model"], "data": config["data"], "trainer": trainer},
             }
