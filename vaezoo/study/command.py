@@ -31,11 +31,11 @@ def run_study(args: Sequence[str]) -> None:
     """
     options = _parser().parse_args(list(args))
     study = read(Path(options.study))
+    runs = expand(study, options.budget)
     if options.sweep:
         for path in write_sweeps(Path(options.sweep), study, options.budget):
             print(f"sweep: {path} (wandb sweep {path}, then wandb agent with the id that it prints)")
     elif options.dry_run:
-        runs = expand(study, options.budget)
         _print_commands(runs, _jobs(study, runs, _output(study, options), options))
     else:
         run_all(study, options)
@@ -51,8 +51,6 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
     Returns:
         Results of all runs by name, each with its `place` in the grid and its folder as `path`.
     """
-    if options.retries < 0 or (options.cpus_per_run is not None and options.cpus_per_run <= 0):
-        raise ValueError("--retries must be at least 0, and --cpus-per-run above 0")
     runs, output = expand(study, options.budget), _output(study, options)
     jobs = _jobs(study, runs, output, options)
     try:
@@ -89,6 +87,8 @@ def _output(study: Study, options: Namespace) -> Path:
 
 
 def _jobs(study: Study, runs: list[Run], output: Path, options: Namespace) -> dict[str, Job]:
+    if options.retries < 0 or (options.cpus_per_run is not None and options.cpus_per_run <= 0):
+        raise ValueError("--retries must be at least 0, and --cpus-per-run above 0")
     jobs = {}
     for run in runs:
         facts = {"run": run.name, "config": str(run.config), "overrides": run.overrides, "seed": run.seed}
