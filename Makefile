@@ -26,7 +26,7 @@ demo: $(READY) ## train LaRVAE on rendered 3DShapes for a few minutes; pictures,
 
 test: lint type unit ## run lint, type checks and the tests, in minutes
 
-test-all: lint type ## the same and the slow tests: kills, compiled models, more fuzzing
+test-all: lint type ## the same and the slow tests: kills, compiled models, more fuzzing, smoke budgets of the studies
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 unit: $(READY) ## run the tests alone
