@@ -113,7 +113,8 @@ class SavePictures(Pictures):
             "samples": grid(model.sample(4 * self.images).split(self.images), (), (), f"{title} · samples"),
         }
         units = model.unit_nats(x, y)
-        for name, nats in ((name, units[name]) for name in model.walkable()):
+        for name in model.walkable():
+            nats = units[name]
             order = nats.argsort(descending=True)[: self.max_units].tolist()
             rows = [f"{name}{unit}  {nats[unit]:.2f} nats" for unit in order]
             for suffix, start in (("", x[:1]), ("_prior", None)):

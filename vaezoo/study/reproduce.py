@@ -93,10 +93,13 @@ def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) ->
                 "settings": {"model": config["model"], "data": config["data"], "trainer": trainer},
             }
         )
-    command = f"vaezoo reproduce {name} --budget {budget}"
-    machine = {"processor": platform.machine(), "cpus": os.cpu_count()}
-    return {"study": name, "budget": budget, "command": command, "machine": machine, "versions": versions()} | {
-        "runs": runs
+    return {
+        "study": name,
+        "budget": budget,
+        "command": f"vaezoo reproduce {name} --budget {budget}",
+        "machine": {"processor": platform.machine(), "cpus": os.cpu_count()},
+        "versions": versions(),
+        "runs": runs,
     }
 
 
