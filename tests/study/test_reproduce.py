@@ -60,6 +60,9 @@ def test_a_table_shows_what_was_measured_beside_the_paper() -> None:
         "| WeLa-VAE | 2 | 6 ± 2.8 | 4 | 7 | 0.3 ± 0.14 | 0.4 | 800 | 1.0 to 3.0 | drawn |",
         "| TCVAE | 1 | inf | inf |  | 0.5 | 0.5 | 800 | 1.0 | drawn |",
     ]
+    lines = table([WELA, TC], RUNS[:1] + RUNS[2:]).splitlines()
+    assert lines[0] == "|  | seeds | polar_error | paper | mig_20 | steps | minutes a run | data |"
+    assert lines[2] == "| WeLa-VAE | 1 | 4 | 7 | 0.2 | 800 | 1.0 | drawn |"
 
 
 @pytest.mark.xdist_group("ray")

@@ -78,6 +78,8 @@ def compare(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]], budget: str)
 def table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
     """What was measured beside what the papers print, as Markdown: one line a row that has runs.
 
+    A score is its mean over seeds; its best value is there as well where there are several seeds.
+
     Args:
         rows: Rows of the study.
         runs: Records of its finished runs.
@@ -86,9 +88,10 @@ def table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
     shown = list(dict.fromkeys(score for row in rows for score in (*row.paper, *_expected_scores(row))))
     shown = [score for score in shown if score in metrics]
     printed = {score for row in rows for score in row.paper}
+    several = any(len(row.runs(runs)) > 1 for row in rows)
     header = ["", "seeds"]
     for score in shown:
-        header += [score, "best", *(["paper"] if score in printed else [])]
+        header += [score, *(["best"] if several else []), *(["paper"] if score in printed else [])]
     lines = [[*header, "steps", "minutes a run", "data"]]
     for row in rows:
         if own := row.runs(runs):
@@ -96,7 +99,7 @@ def table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
             for score in shown:
                 direction = higher_is_better(metrics[score])
                 of = statistics(row.values(runs, score), direction) if row.values(runs, score) else {}
-                cells += [of.get("mean", ""), of.get("highest" if direction else "lowest", "")]
+                cells += [of.get("mean", ""), *([of.get("highest" if direction else "lowest", "")] if several else [])]
                 cells += [row.paper.get(score, "")] if score in printed else []
             minutes = [run["seconds"] / 60 for run in own]
             steps = _span([run["steps"] for run in own])
