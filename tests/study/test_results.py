@@ -38,6 +38,7 @@ RESULTS = {
 
 def test_statistics_of_a_row() -> None:
     # Standard deviation with n - 1: sqrt((4 + 0 + 4) / 2) = 2.
+    assert statistics([100, 300], False)["mean"] == "200 ± 141"
     assert statistics([4, 6, 8], False) == {**{"n": "3", "mean": "6 ± 2", "lowest": "4", "highest": "8", "best": "4"}}
     assert statistics([4, 6, 8], True)["best"] == "8"
     assert statistics([4, 6, 8], None)["best"] == ""

@@ -65,7 +65,10 @@ def statistics(values: Sequence[float], direction: bool | None) -> dict[str, str
         values: At least one.
         direction: Whether more is better.
     """
-    spread = f" ± {stdev(values):.2g}" if len(values) > 1 and all(map(math.isfinite, values)) else ""
+    spread = ""
+    if len(values) > 1 and all(map(math.isfinite, values)):
+        deviation = stdev(values)
+        spread = f" ± {deviation:.2g}" if deviation < 99 else f" ± {deviation:.0f}"  # no exponents
     best = sorted(values, reverse=bool(direction))[: max(1, int(BEST * len(values)))]
     return {
         "n": str(len(values)),
