@@ -1,5 +1,6 @@
 """Accuracies, distances, activity and intervals, worked out by hand or by force."""
 
+import math
 from functools import partial
 from itertools import permutations
 
@@ -29,7 +30,11 @@ def test_a_cluster_is_matched_with_one_label_only() -> None:
 
 
 def test_label_distance_by_hand() -> None:
-    assert F.label_distance([[0, 0], [3, 4]], [[0, 1], [0, 0]]) == {"label_distance": pytest.approx((1 + 5) / 2)}
+    assert F.label_distance([[0, 0], [3, 4]], [[0, 1], [0, 0]]) == {
+        "label_distance": pytest.approx((1 + 5) / 2),
+        "label_distance_0": pytest.approx(math.sqrt(9 / 2)),
+        "label_distance_1": pytest.approx(math.sqrt((1 + 16) / 2)),
+    }
 
 
 def test_attribute_bias_minimises_the_hinge_loss() -> None:

@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Metric, tuple[Tensor, ...], set[str]]] = {
     "codes": (M.CodeMutualInformation(), (CODES,), {"code_mutual_information_20"}),
     "active": (M.ActiveUnits(), (CODES,), {"active_units"}),
     "kl": (M.KLPerUnit(), (CODES**2,), {"kl", "kl_active_units", "kl_unit_0", "kl_unit_1", "kl_unit_2"}),
-    "labels": (M.LabelDistance(), (CODES, FACTORS), {"label_distance"}),
+    "labels": (M.LabelDistance(), (CODES, FACTORS), {"label_distance", *(f"label_distance_{k}" for k in range(3))}),
     "polar": (M.PolarError(), (CODES, FACTORS[:, :2]), {"polar_error"}),
     "cartesian": (M.CartesianError(), (CODES, FACTORS[:, :2]), {"cartesian_error"}),
     "class": (M.ClassAccuracy(), (CODES, FACTORS[:, 0]), {"class_accuracy"}),

@@ -13,7 +13,7 @@ from vaezoo.metrics.base import PoolMetric, ScoreMetric, as_array
 
 
 class LabelDistance(PoolMetric):
-    """Mean Euclidean distance of inferred labels (B, K) from true ones (B, K): ℓ2 of LaRVAE."""
+    """Mean Euclidean distance of inferred labels (B, K) from true ones (B, K), ℓ2 of LaRVAE, and errors of each."""
 
     higher_is_better = False
     reads = ("inferred_labels", "labels")

@@ -12,6 +12,8 @@ from vaezoo.metrics.functional.pool import Labels, Pool, Scores, as_codes, hold_
 def label_distance(predictions: ArrayLike, labels: ArrayLike) -> Scores:
     """Euclidean distance of inferred and true labels, averaged over examples (LaRVAE's ℓ2).
 
+    `label_distance_0` and so on are the root mean squared errors of single labels.
+
     Args:
         predictions: Inferred labels (N, K).
         labels: True labels (N, K).
@@ -19,7 +21,9 @@ def label_distance(predictions: ArrayLike, labels: ArrayLike) -> Scores:
     guess, truth = as_codes(predictions, 1, "predictions"), as_codes(labels, 1, "labels")
     if guess.shape != truth.shape:
         raise ValueError(f"predictions {guess.shape} and labels {truth.shape} must have one shape")
-    return {"label_distance": float(np.sqrt(((guess - truth) ** 2).sum(axis=1)).mean())}
+    squares = (guess - truth) ** 2
+    each = {f"label_distance_{k}": float(error) for k, error in enumerate(np.sqrt(squares.mean(axis=0)))}
+    return {"label_distance": float(np.sqrt(squares.sum(axis=1)).mean()), **each}
 
 
 def reconstruction_error(errors: ArrayLike, *, variant: Literal["squared", "bernoulli"] = "squared") -> Scores:
