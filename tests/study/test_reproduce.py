@@ -124,7 +124,7 @@ def test_every_study_is_expected_to_give_something(name: str, monkeypatch: pytes
         read_expected(Path("experiments", "expected.json"))[name],
         read(Path(f"experiments/studies/{name}.yaml")),
     )
-    for budget in ("full", "short", "smoke"):
+    for budget in study.budgets:
         runs = [{"config": run.part, "place": run.place} for run in expand(study, budget)]
         for row in rows:
             assert row.runs(runs) or (budget != "full" and budget not in row.budgets), (

@@ -60,10 +60,10 @@ def test_every_command_of_a_study_parses(
     study = read(path)
     assert study.name == path.stem
     assert path.read_text().startswith("# ")
-    assert set(study.budgets) == {"full", "short", "smoke"}
+    assert set(study.budgets) >= {"full", "short", "smoke"}
     runs = expand(study)
     assert len(runs) == RUNS[path.stem]
-    places = [*distinct(runs), *(run for name in ("short", "smoke") for run in expand(study, name)[:1])]
+    places = [*distinct(runs), *(run for name in study.budgets for run in expand(study, name)[:1])]
     for run in places:
         config = parser.parse_args(run.fit(Path("runs")))["fit"]
         assert config.seed_everything == run.seed
