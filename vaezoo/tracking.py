@@ -31,6 +31,7 @@ SCORES = (
     "val/beta_vae_standardised",
     "val/beta_vae_reference",
     "val/beta_vae_dip",
+    "val/beta_vae_dip_continuous",
     "val/modularity_reference",
     "val/modularity_active",
     "val/explicitness",

@@ -187,6 +187,18 @@ def test_rows_are_put_in_an_order_of_their_own() -> None:
         np.testing.assert_array_equal(in_own_order(z[list(order)])[0], in_own_order(z)[0])
 
 
+def test_z_diff_may_leave_categories_out() -> None:
+    factors = grid_sample((3, 4, 6, 1), 900)[:, [3, 0, 1, 2]]  # columns are counted with those that never vary
+    codes = standardised(factors[:, 2:])  # which say nothing of the first one that varies
+    score = partial(F.beta_vae_score, points=500, test_points=500)
+    kept = score(codes, factors, variant="dip_continuous", categorical=[1])
+    expected = score(codes, factors[:, 2:], variant="dip")
+    assert list(kept.values()) == list(expected.values())
+    assert kept["beta_vae_dip_continuous"] > score(codes, factors, variant="dip")["beta_vae_dip"] + 0.1
+    with pytest.raises(ValueError, match="needs two"):
+        score(codes, factors, variant="dip_continuous", categorical=[1, 2])
+
+
 STOCHASTIC: dict[str, Callable[..., F.Scores]] = {
     "explicitness": F.explicitness,
     "sap_reference": F.sap_svm,

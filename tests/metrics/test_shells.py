@@ -54,6 +54,11 @@ CASES: dict[str, tuple[Metric, tuple[Tensor, ...], set[str]]] = {
         (CODES, FACTORS),
         {f"beta_vae_dip{x}" for x in ("", "_train", "_seed")},
     ),
+    "beta continuous": (
+        M.BetaVAEScore("dip_continuous", points=500, test_points=500, categorical=(0,)),
+        (CODES, FACTORS),
+        {f"beta_vae_dip_continuous{x}" for x in ("", "_train", "_seed")},
+    ),
     "modularity": (M.Modularity("active"), (CODES, FACTORS), {"modularity_active"}),
     "explicitness": (M.Explicitness(), (CODES, FACTORS), {f"explicitness{x}" for x in ("", "_train", "_seed")}),
     "irs": (M.IRS(), (CODES, FACTORS), {"irs_99"}),

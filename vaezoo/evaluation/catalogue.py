@@ -57,6 +57,7 @@ METRICS = {
     "beta_vae_standardised": Entry(BetaVAEScore, 20),
     "beta_vae_reference": Entry(partial(BetaVAEScore, "reference"), 20, False),
     "beta_vae_dip": Entry(partial(BetaVAEScore, "dip"), 20, False),
+    "beta_vae_dip_continuous": Entry(partial(BetaVAEScore, "dip_continuous"), 20, False),
     "modularity_reference": Entry(Modularity),
     "modularity_active": Entry(partial(Modularity, "active"), 100, False),
     "explicitness": Entry(Explicitness, 20),

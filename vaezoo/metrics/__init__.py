@@ -10,6 +10,7 @@ scalars by `compute`; `metric(codes, factors)` does both. The name of a score te
 | `DCI` | `dci_fast_disentanglement`, `…_completeness`, `…_informativeness`; `dci_reference_…` | `…_train`, `…_seed` |
 | `FactorVAEScore` | `factor_vae_reference`, `factor_vae_parted` | `…_active` (latents), `…_train`, `…_seed` |
 | `BetaVAEScore` | `beta_vae_standardised`, `beta_vae_reference`, `beta_vae_dip` | `…_train`, `…_seed` |
+| `BetaVAEScore` | `beta_vae_dip_continuous` (without factors that are categories) | the same |
 | `Modularity` | `modularity_reference`, `modularity_active` | |
 | `Explicitness` | `explicitness` | `…_train`, `…_seed` |
 | `IRS` | `irs_99` (the quantile in percent) | |
@@ -19,7 +20,7 @@ scalars by `compute`; `metric(codes, factors)` does both. The name of a score te
 | `ActiveUnits` | `active_units` | |
 | `KLPerUnit` | `kl` | `kl_active_units`, `kl_unit_0`, … |
 | `UDR` | `udr_lasso`, `udr_spearman` (means over runs) | `…_run_0`, … |
-| `LabelDistance` | `label_distance` | |
+| `LabelDistance` | `label_distance` | `…_0`, … (errors of single labels) |
 | `PolarError` | `polar_error` | |
 | `CartesianError` | `cartesian_error` | |
 | `ClassAccuracy` | `class_accuracy` | |

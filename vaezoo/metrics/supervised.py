@@ -118,25 +118,28 @@ class BetaVAEScore(PoolMetric):
 
     Args:
         variant: "reference" is logistic regression, which depends on the scale of the codes; "standardised" is the
-            same on codes of unit variance; "dip" is the linear SVM of DIP-VAE.
+            same on codes of unit variance; "dip" is the linear SVM of DIP-VAE, "dip_continuous" the same without
+            factors that are categories.
         points: Points that the classifier is fitted on.
         test_points: Points that it is scored on.
         batch: Pairs averaged into one point.
         seed: Seed of the pairs.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+        categorical: Columns of the factors that are categories ("dip_continuous").
     """
 
     def __init__(
         self,
-        variant: Literal["standardised", "reference", "dip"] = "standardised",
+        variant: Literal["standardised", "reference", "dip", "dip_continuous"] = "standardised",
         points: int = 10_000,
         test_points: int = 5_000,
         batch: int = 64,
         seed: int = 0,
         discrete: tuple[int, ...] = (),
+        categorical: tuple[int, ...] = (),
     ) -> None:
         score = partial(functional.beta_vae_score, variant=variant, points=points, test_points=test_points)
-        super().__init__(partial(score, batch=batch, seed=seed, discrete=discrete))
+        super().__init__(partial(score, batch=batch, seed=seed, discrete=discrete, categorical=categorical))
 
 
 class Modularity(PoolMetric):

@@ -11,6 +11,7 @@ from vaezoo.metrics.functional.pool import (
     Array,
     Labels,
     Scores,
+    as_codes,
     as_labels,
     as_pool,
     first_columns,
@@ -18,17 +19,20 @@ from vaezoo.metrics.functional.pool import (
 )
 from vaezoo.metrics.functional.votes import distances, draw_anchors, draw_fellows, group_rows
 
+Variant = Literal["standardised", "reference", "dip", "dip_continuous"]
+
 
 def beta_vae_score(
     codes: ArrayLike,
     factors: ArrayLike,
     *,
-    variant: Literal["standardised", "reference", "dip"] = "standardised",
+    variant: Variant = "standardised",
     points: int = 10_000,
     test_points: int = 5_000,
     batch: int = 64,
     seed: int = 0,
     discrete: Sequence[int] = (),
+    categorical: Sequence[int] = (),
 ) -> Scores:
     """BetaVAE score (Higgins et al., 2017), on pairs drawn from the pool.
 
@@ -37,13 +41,17 @@ def beta_vae_score(
         factors: Factors (N, K).
         variant: "reference" is logistic regression on the codes as they are, which depends on their scale;
             "standardised" divides them by their standard deviations first; "dip" is the one-vs-rest linear SVM with
-            hinge loss and C = 0.01 of DIP-VAE (Kumar et al., 2018, Sec. 4), on the codes as they are.
+            hinge loss and C = 0.01 of DIP-VAE (Kumar et al., 2018, Sec. 4), on the codes as they are, and
+            "dip_continuous" the same without factors that are categories: the paper does not name its factors.
         points: Points that the classifier is fitted on.
         test_points: Points that it is scored on.
         batch: Pairs averaged into one point.
         seed: Seed of the pairs.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+        categorical: Columns of the factors that are categories ("dip_continuous").
     """
+    if variant == "dip_continuous":
+        factors = np.delete(as_codes(factors, name="factors"), list(categorical), axis=1)
     z, v = in_own_order(*as_pool(codes, factors))
     if v.shape[1] == 1:
         raise ValueError("factors has one column that varies: this score tells factors apart and needs two")
@@ -54,7 +62,7 @@ def beta_vae_score(
     x = distances(z, left, right, starts)
     if variant == "standardised":
         x /= np.sqrt(np.where(x.any(axis=0), np.add.reduceat(z.var(axis=0), starts), 1))
-    guess = (support_vectors if variant == "dip" else logistic)(x[:points], factor[:points], x, seed)
+    guess = (support_vectors if variant.startswith("dip") else logistic)(x[:points], factor[:points], x, seed)
     name, hit = f"beta_vae_{variant}", guess == factor
     return {name: float(hit[points:].mean()), f"{name}_train": float(hit[:points].mean()), f"{name}_seed": seed}
 
