@@ -105,7 +105,7 @@ def run_dashboard(args: Sequence[str]) -> None:
     try:
         import wandb_workspaces  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("the dashboard needs one more package: pip install 'vaezoo[dashboard]'") from error
+        raise ModuleNotFoundError("one package is missing: pip install '.[dashboard]' in vaezoo's folder") from error
     import wandb
 
     if not wandb.login(prompt=False):

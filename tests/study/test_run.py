@@ -49,7 +49,8 @@ def test_without_ray_an_error_names_the_extra(
     for name in ("ray", "vaezoo.study.runner"):
         monkeypatch.setitem(__import__("sys").modules, name, None)
     assert run(["study", "study.yaml"]) == 1
-    assert capsys.readouterr().err == "vaezoo: error: studies need more packages: pip install 'vaezoo[study]'\n"
+    remedy = "pip install '.[study]' in vaezoo's folder"
+    assert capsys.readouterr().err == f"vaezoo: error: studies need more packages: {remedy}\n"
     assert run(["study", "study.yaml", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "vae-s0  0     to run" in said

@@ -59,7 +59,7 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
 
         from vaezoo.study.runner import run_jobs
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("studies need more packages: pip install 'vaezoo[study]'") from error
+        raise ModuleNotFoundError("studies need more packages: pip install '.[study]' in vaezoo's folder") from error
     left = sum(not job.result() for job in jobs.values())
     print(f"{study.name}: {len(jobs)} runs, {len(jobs) - left} of them done already", flush=True)
     try:
