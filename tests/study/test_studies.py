@@ -21,7 +21,7 @@ RUNS = {  # full budgets, from the papers
     "dipvae_tradeoff": (13 + 8 + 8) * 3,
     "welavae_table1": (1 + 7) * 50,
     "jointvae_seeds": 10,
-    "jointvae_tuned": 5,
+    "jointvae_tuned": 10,
     "larvae_tau": 6 * 4 * 6,
     "partedvae_labels_only": 3,
     "partedvae_mnist": 3,
