@@ -223,11 +223,22 @@ def test_a_signal_waits_for_accumulated_gradients(tmp_path: Path) -> None:
     same_end(unbroken, resumed, 4)
 
 
-@pytest.mark.parametrize("steps", [2, 3])
-def test_a_run_that_ended_goes_on_under_a_higher_limit(steps: int, tmp_path: Path) -> None:
-    unbroken = run("JointVAE", tmp_path / "unbroken")
-    run("JointVAE", tmp_path / "first", max_steps=steps)
-    resumed = run("JointVAE", tmp_path / "second", tmp_path / "first" / "checkpoints" / "last.ckpt")
+@pytest.mark.parametrize("name", ["JointVAE", "PartedVAE"])
+@pytest.mark.parametrize(
+    ("low", "high", "steps"),
+    [
+        ({"max_steps": 2}, {}, 2),
+        ({"max_steps": 3}, {}, 3),
+        ({"max_steps": -1, "max_epochs": 1}, {"max_steps": -1, "max_epochs": 3}, EPOCH),
+    ],
+    ids=["2 steps", "3 steps", "epoch"],
+)
+def test_a_run_that_ended_goes_on_under_a_higher_limit(
+    name: str, low: dict[str, int], high: dict[str, int], steps: int, tmp_path: Path
+) -> None:
+    unbroken = run(name, tmp_path / "unbroken", **high)
+    run(name, tmp_path / "first", **low)
+    resumed = run(name, tmp_path / "second", tmp_path / "first" / "checkpoints" / "last.ckpt", **high)
     same_end(unbroken, resumed, steps)
 
 
