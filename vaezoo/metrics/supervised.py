@@ -5,6 +5,7 @@ from typing import Literal
 
 from vaezoo.metrics import functional
 from vaezoo.metrics.base import PoolMetric
+from vaezoo.metrics.functional.beta_vae import Variant
 
 
 class MIG(PoolMetric):
@@ -130,7 +131,7 @@ class BetaVAEScore(PoolMetric):
 
     def __init__(
         self,
-        variant: Literal["standardised", "reference", "dip", "dip_continuous"] = "standardised",
+        variant: Variant = "standardised",
         points: int = 10_000,
         test_points: int = 5_000,
         batch: int = 64,
