@@ -189,7 +189,8 @@ def test_rows_are_put_in_an_order_of_their_own() -> None:
 
 def test_z_diff_may_leave_categories_out() -> None:
     factors = grid_sample((3, 4, 6, 1), 900)[:, [3, 0, 1, 2]]  # columns are counted with those that never vary
-    codes = standardised(factors[:, 2:])  # which say nothing of the first one that varies
+    noise = np.random.default_rng(0).normal(size=(900, 2))  # enough for the classifiers to differ
+    codes = standardised(factors[:, 2:]) + noise  # which say nothing of the first one that varies
     score = partial(F.beta_vae_score, points=500, test_points=500)
     kept = score(codes, factors, variant="dip_continuous", categorical=[1])
     expected = score(codes, factors[:, 2:], variant="dip")
