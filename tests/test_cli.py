@@ -205,6 +205,15 @@ def test_help_does_not_load_torch() -> None:
     assert "vaezoo evaluate --ckpt" in done.stdout
 
 
+def test_numbers_too_small_to_be_fast_are_zero_in_every_thread() -> None:
+    done = python(
+        "import torch; from vaezoo.__main__ import main; assert main(['nothing']) == 2; torch.set_num_threads(2);"
+        "small = torch.ones(1_000_000, dtype=torch.int32).view(torch.float32);"  # the bits of 1.4e-45
+        "assert not (small * 1).view(torch.int32).any()"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_command_finds_every_model_by_name() -> None:
     done = python("import sys; from vaezoo.__main__ import main; sys.exit(main(['fit', '--model.help', 'JointVAE']))")
     assert done.returncode == 0, done.stderr

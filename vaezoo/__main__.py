@@ -43,7 +43,12 @@ def main(args: list[str] | None = None) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(OVERVIEW, end="")
         return 0
-    from vaezoo.cli import run  # loads torch and Lightning: seconds
+    import torch  # this and the command line take seconds to load
+
+    # Gradients of labels that are known by heart fall below 1e-38, where a CPU multiplies many times slower: there they
+    # are 0. Set before anything is computed, as threads take it over from the one that starts them.
+    torch.set_flush_denormal(True)
+    from vaezoo.cli import run
 
     return run(args)
 
