@@ -9,8 +9,8 @@ import torch
 from tests.test_models import Make, models
 from tests.zoo import MODELS, a_batch
 from vaezoo import latents, mixture
-from vaezoo.base import VAE
 from vaezoo.functional import LOGVAR_RANGE, bhattacharyya, bounded, gaussian_kl, gaussian_kl_between, reconstruction
+from vaezoo.models.base import VAE
 from vaezoo.regularizers import Overlap
 
 FAR = 1e4

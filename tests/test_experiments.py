@@ -9,7 +9,7 @@ import yaml
 
 import vaezoo
 from tests.datamodules import test_celeba, test_chairs, test_isaac3d, test_mnist
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 CONFIGS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
 PICTURES = {

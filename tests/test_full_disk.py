@@ -13,10 +13,10 @@ import yaml
 import vaezoo
 from tests.datamodules.test_cache import small_disk  # noqa: F401  # a fixture
 from tests.fuzz.harness import attempt
-from vaezoo.failures import explain
-from vaezoo.files import whole
+from vaezoo.cli.failures import explain
 from vaezoo.models import BetaVAE
-from vaezoo.networks import DenseNetwork
+from vaezoo.nn.networks import DenseNetwork
+from vaezoo.runs.files import atomic_write
 
 FORK = multiprocessing.get_context("fork")
 DATA = {"samples": 1, "val_size": 30, "test_size": 30, "batch_size": 2}
@@ -67,7 +67,7 @@ def leftovers(folder: Path) -> list[Path]:
 
 COMMANDS = {
     "evaluate": (
-        ["--ckpt=run/checkpoints/last.ckpt", "--metrics=mig_20", "--resamples=0"],
+        ["--ckpt_path=run/checkpoints/last.ckpt", "--metrics=mig_20", "--resamples=0"],
         "run/checkpoints/metrics.json",
     ),
     "report": (["run", "-o=report.html"], "report.html"),
@@ -121,11 +121,11 @@ def test_a_fit_on_a_small_disk(small_disk: Path, folder: Path) -> None:  # noqa:
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "new" / "file"
-    with whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text("first")
 
     def interrupted() -> None:
-        with whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_text("sec")
             raise KeyboardInterrupt
 

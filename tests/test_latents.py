@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.distributions import Categorical, Normal, kl_divergence
 
-from vaezoo.latents import Concrete, ConcreteLatent, Gaussian, GaussianLatent
+from vaezoo.nn.latents import Concrete, ConcreteLatent, Gaussian, GaussianLatent
 
 
 def test_gaussian_samples_have_the_posterior_s_moments() -> None:

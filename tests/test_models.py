@@ -12,8 +12,8 @@ from torch import Tensor
 import vaezoo
 from datamodules.loader import BatchLoader, Epochs
 from tests.zoo import MODELS, SHAPE, a_batch, in_order
-from vaezoo.base import VAE
 from vaezoo.models import BetaVAE
+from vaezoo.models.base import VAE
 from vaezoo.types import Batch
 
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from vaezoo.base import VAE
-from vaezoo.networks import (
+from vaezoo.models.base import VAE
+from vaezoo.nn.networks import (
     BurgessNetwork,
     ConvNetwork,
     DenseNetwork,

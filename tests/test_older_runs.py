@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import vaezoo
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 OLD = Path(__file__).parent / "data" / "runs_0_1"
 EXPECTED: dict[str, Any] = json.loads((OLD / "expected.json").read_text())
@@ -36,7 +36,7 @@ def test_it_loads_and_gives_the_same_scores(old_run: Path) -> None:
     name, checkpoint = old_run.parent.name, old_run / "checkpoints" / "last.ckpt"
     assert vaezoo.load(checkpoint).step == 4
     expected = EXPECTED[name]["scores"]
-    assert run(["evaluate", f"--ckpt={checkpoint}", "--images=256", "--resamples=0", "--metrics", *expected]) == 0
+    assert run(["evaluate", f"--ckpt_path={checkpoint}", "--images=256", "--resamples=0", "--metrics", *expected]) == 0
     found = json.loads(checkpoint.with_name("metrics.json").read_text())["metrics"]
     scores = {metric: {k: score["value"] for k, score in result["scores"].items()} for metric, result in found.items()}
     for metric, values in expected.items():

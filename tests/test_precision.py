@@ -11,9 +11,9 @@ from torch import Tensor
 
 from tests.test_models import Make, models, trainer
 from tests.zoo import MODELS, SHAPE, a_batch, in_order
-from vaezoo.base import VAE
-from vaezoo.latents import Concrete, Gaussian
-from vaezoo.types import Batch, Forward, Latent
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import Concrete, Gaussian
+from vaezoo.types import Batch, Forward, Posterior
 
 ROWS = 8
 precisions = pytest.mark.parametrize("precision", [None, torch.bfloat16, torch.float16], ids=str)
@@ -48,7 +48,7 @@ def signs(like: Tensor) -> Tensor:
     return 1.0 - 2.0 * ((rows[:, None] + columns) % 2)
 
 
-def extreme(q: Latent, leaves: list[Tensor]) -> Latent:
+def extreme(q: Posterior, leaves: list[Tensor]) -> Posterior:
     """Means of ±100 with log-variances of ±30, or logits of ±10,000: one class has all."""
     if isinstance(q, Gaussian):
         leaves += [100 * signs(q.mean), 30 * signs(q.mean).roll(1, 0)]

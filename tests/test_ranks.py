@@ -18,10 +18,10 @@ from tests.test_distributed import free_port
 from tests.test_models import trainer
 from tests.test_resuming import Signalled, run, same_end
 from tests.zoo import MODELS, a_batch, in_order
-from vaezoo.base import VAE
 from vaezoo.callbacks import LocalStatistics
 from vaezoo.distributed import gather
-from vaezoo.latents import Concrete, Gaussian
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import ViewAgreement
 from vaezoo.types import Batch
 

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from datamodules.loader import BatchLoader, Epochs
 from tests.zoo import MODELS, a_batch
-from vaezoo.base import VAE
 from vaezoo.callbacks import BestCheckpoint, LastCheckpoint, StopOnSignal
-from vaezoo.callbacks.last_checkpoint import link
+from vaezoo.callbacks.checkpoints import link
 from vaezoo.models import PartedVAE
-from vaezoo.storage import AtomicCheckpointIO
+from vaezoo.models.base import VAE
+from vaezoo.runs.checkpoint_io import AtomicCheckpointIO
 from vaezoo.types import Batch
 
 EPOCH, STEPS = 3, 8  # optimizer steps

@@ -4,7 +4,7 @@ import pickle
 import pytest
 
 from vaezoo.models import BetaVAE
-from vaezoo.networks import DenseNetwork, Network
+from vaezoo.nn.networks import DenseNetwork, Network
 from vaezoo.regularizers import KL, Capacity, Regularizer
 
 
@@ -20,11 +20,9 @@ def test_specs_nest_and_hold_plain_data_only() -> None:
     model = BetaVAE((1, 16, 16), regularizers={"more": KL("z", 2.0)}, network=DenseNetwork((8,), (8,)), lr=1e-3)
     assert model.spec["init_args"] == {
         "image_shape": [1, 16, 16],
-        "regularizers": {
-            "more": {"class_path": "vaezoo.regularizers.kl.KL", "init_args": {"latent": "z", "beta": 2.0}}
-        },
+        "regularizers": {"more": {"class_path": "vaezoo.KL", "init_args": {"latent": "z", "beta": 2.0}}},
         "network": {
-            "class_path": "vaezoo.networks.DenseNetwork",
+            "class_path": "vaezoo.DenseNetwork",
             "init_args": {"encoder_widths": [8], "decoder_widths": [8]},
         },
         "lr": 1e-3,

@@ -18,9 +18,9 @@ from lightning.pytorch import Trainer
 from tests.test_resuming import same
 from vaezoo import cli
 from vaezoo.callbacks import StopOnSignal
-from vaezoo.cli import run
-from vaezoo.files import DRAFT
-from vaezoo.storage import read
+from vaezoo.cli.main import run
+from vaezoo.runs.checkpoint_io import read_checkpoint
+from vaezoo.runs.files import DRAFT
 
 ROOT = Path(__file__).parent.parent
 FIT = [
@@ -75,7 +75,7 @@ def damage(path: Path) -> None:
 
 def same_state(*paths: Path, note: str = "") -> None:
     keys = ("global_step", "state_dict", "optimizer_states", "lr_schedulers")
-    same(*({key: checkpoint[key] for key in keys} for checkpoint in map(read, paths)), note)
+    same(*({key: checkpoint[key] for key in keys} for checkpoint in map(read_checkpoint, paths)), note)
 
 
 def test_last_starts_a_run_continues_it_and_knows_when_it_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +103,7 @@ def test_a_damaged_checkpoint_falls_back_on_the_one_before(capsys: pytest.Captur
     assert fit(4) == 0
     folder = runs()[0] / "checkpoints"
     last, previous = folder / "last.ckpt", folder / "previous.ckpt"
-    assert [read(path)["global_step"] for path in (last, previous)] == [4, 2]
+    assert [read_checkpoint(path)["global_step"] for path in (last, previous)] == [4, 2]
     damage(last)
     assert fit(6, last=str(last)) == 1
     assert f"{last} is damaged" in (said := capsys.readouterr().err)
@@ -111,7 +111,7 @@ def test_a_damaged_checkpoint_falls_back_on_the_one_before(capsys: pytest.Captur
     with pytest.warns(UserWarning, match=r"last.ckpt is damaged .*previous.ckpt: continuing from .*previous.ckpt"):
         assert fit(6) == 0
     assert f"continuing from {previous}, step 2" in capsys.readouterr().out
-    assert read(runs()[1] / "checkpoints" / "last.ckpt")["global_step"] == 6
+    assert read_checkpoint(runs()[1] / "checkpoints" / "last.ckpt")["global_step"] == 6
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import vaezoo
-from vaezoo.files import DRAFT
-from vaezoo.storage import AtomicCheckpointIO, DamagedCheckpointError, read, sweep, write
+from vaezoo.runs.checkpoint_io import (
+    AtomicCheckpointIO,
+    DamagedCheckpointError,
+    read_checkpoint,
+    remove_stale_drafts,
+    write_checkpoint,
+)
+from vaezoo.runs.files import DRAFT
 
 CHECKPOINT = {
     "state_dict": {"weights": torch.arange(50.0)},
@@ -28,9 +33,9 @@ CHECKPOINT = {
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def atomic_write(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("storage") / "whole.ckpt"
-    write(CHECKPOINT, path)
+    write_checkpoint(CHECKPOINT, path)
     return path
 
 
@@ -39,7 +44,7 @@ def same(found: object) -> bool:
 
 
 def test_what_is_written_is_read_and_nothing_else_is_left(whole: Path) -> None:
-    assert same(read(whole))
+    assert same(read_checkpoint(whole))
     assert [file.name for file in whole.parent.iterdir()] == ["whole.ckpt"]
 
 
@@ -52,7 +57,7 @@ def test_flipped_bits_are_detected_or_change_nothing(whole: Path, chance: random
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     path.write_bytes(data)
     with contextlib.suppress(DamagedCheckpointError):
-        assert same(read(path))
+        assert same(read_checkpoint(path))
     path.unlink()
 
 
@@ -64,7 +69,7 @@ def test_every_flipped_bit_of_a_weight_is_detected(whole: Path, tmp_path: Path) 
         data[place] ^= 1 << place % 8
         (tmp_path / "flipped.ckpt").write_bytes(data)
         with pytest.raises(DamagedCheckpointError, match=r"checksum of .*data/0 is wrong"):
-            read(tmp_path / "flipped.ckpt")
+            read_checkpoint(tmp_path / "flipped.ckpt")
         data[place] ^= 1 << place % 8
 
 
@@ -73,7 +78,7 @@ def test_a_cut_off_file_is_detected_wherever_it_ends(whole: Path, tmp_path: Path
     for length in range(0, len(data), 7):
         (tmp_path / "cut.ckpt").write_bytes(data[:length])
         with pytest.raises(DamagedCheckpointError):
-            read(tmp_path / "cut.ckpt")
+            read_checkpoint(tmp_path / "cut.ckpt")
 
 
 def test_a_damaged_file_is_an_error_that_names_the_one_before(whole: Path, tmp_path: Path) -> None:
@@ -81,7 +86,7 @@ def test_a_damaged_file_is_an_error_that_names_the_one_before(whole: Path, tmp_p
     with pytest.raises(DamagedCheckpointError) as alone:
         AtomicCheckpointIO().load_checkpoint(tmp_path / "last.ckpt")
     assert "before" not in str(alone.value)
-    write(CHECKPOINT, tmp_path / "previous.ckpt")
+    write_checkpoint(CHECKPOINT, tmp_path / "previous.ckpt")
     with pytest.raises(DamagedCheckpointError, match=r"last.ckpt is damaged .*before it is .*previous.ckpt"):
         vaezoo.load(tmp_path / "last.ckpt")
 
@@ -98,22 +103,22 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_checkpoint_as_it_was(whole: Path, tmp_path: Path) -> None:
-    write(CHECKPOINT, tmp_path / "last.ckpt")
+    write_checkpoint(CHECKPOINT, tmp_path / "last.ckpt")
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
         with pytest.raises(OSError, match=r"the disk seems to be full: .*last.ckpt"):
-            write({"weights": torch.ones(100_000)}, tmp_path / "last.ckpt")
+            write_checkpoint({"weights": torch.ones(100_000)}, tmp_path / "last.ckpt")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
-    assert same(read(tmp_path / "last.ckpt"))
+    assert same(read_checkpoint(tmp_path / "last.ckpt"))
     assert [file.name for file in tmp_path.iterdir()] == ["last.ckpt"]
 
 
 def keep_writing(path: Path) -> None:
     for step in itertools.count():
-        write({"state_dict": {}, "step": step, "w": torch.full((2_000_000,), float(step))}, path)
+        write_checkpoint({"state_dict": {}, "step": step, "w": torch.full((2_000_000,), float(step))}, path)
 
 
 def size_of_draft(folder: Path) -> int:
@@ -134,7 +139,7 @@ def test_a_process_killed_while_it_writes_leaves_a_whole_checkpoint(tmp_path: Pa
         process.join()
         for draft in tmp_path.glob(f"*{DRAFT}"):
             draft.unlink()
-        found = read(last)
+        found = read_checkpoint(last)
         assert (found["w"] == found["step"]).all()
 
 
@@ -142,5 +147,5 @@ def test_leftovers_are_swept_and_writes_under_way_are_not(tmp_path: Path) -> Non
     for name, age in (("last.ckpt.part", 3600), ("best.ckpt.part", 0), ("last.ckpt", 3600)):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (time.time() - age,) * 2)
-    sweep(tmp_path)
+    remove_stale_drafts(tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"best.ckpt.part", "last.ckpt"}

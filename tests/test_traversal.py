@@ -9,8 +9,8 @@ from torchvision.io import read_image
 
 import vaezoo
 from tests.evaluation.test_command import MODELS, NETWORK, SMALL
-from vaezoo.cli import run
-from vaezoo.figures import grid
+from vaezoo.cli.main import run
+from vaezoo.pictures import grid
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_group_has_a_picture_an_animation_and_strips(checkpoint: Path) -> None:
-    assert run(["traverse", "--ckpt", str(checkpoint), "--images", "0", "3", "--steps=5"]) == 0
+    assert run(["traverse", "--ckpt_path", str(checkpoint), "--image_indices", "0", "3", "--steps=5"]) == 0
     folder = checkpoint.parent.parent / "traversals"
     stems = [f"image{i}_{latent}" for i in (0, 3) for latent in ("z", "c")]
     expected = {f"{stem}{suffix}" for stem in stems for suffix in ("", ".png", ".gif")}
@@ -36,7 +36,7 @@ def test_every_group_has_a_picture_an_animation_and_strips(checkpoint: Path) -> 
 
 def test_chosen_units_and_ranges_are_what_the_model_decodes(checkpoint: Path, tmp_path: Path) -> None:
     options = ["--prior", "--latents", "z", "--units", "1", "--span", "-1", "3", "--steps=3", f"--output={tmp_path}"]
-    assert run(["traverse", "--ckpt", str(checkpoint), *options]) == 0
+    assert run(["traverse", "--ckpt_path", str(checkpoint), *options]) == 0
     (walk,) = vaezoo.load(checkpoint).traverse(None, "z", [1], 3, (-1.0, 3.0))
     expected = grid([walk[0]], ["z1"], ["-1.0", "1.0", "3.0"])
     drawn = read_image(str(tmp_path / "prior_z" / "z1.png")).float() / 255
@@ -48,11 +48,11 @@ def test_chosen_units_and_ranges_are_what_the_model_decodes(checkpoint: Path, tm
     [
         (["--latents", "w"], "'w' is not one of z, c"),
         (["--units", "7"], "units 0 to 1, not 7"),
-        (["--images", "500"], "--images 500"),
+        (["--image_indices", "500"], "--image_indices 500"),
     ],
 )
 def test_what_is_not_there_is_one_line(
     args: list[str], message: str, checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["traverse", "--ckpt", str(checkpoint), *args]) == 1
+    assert run(["traverse", "--ckpt_path", str(checkpoint), *args]) == 1
     assert message in capsys.readouterr().err

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import torch
 
 from datamodules.loader import BatchLoader, Epochs
-from vaezoo.base import VAE
-from vaezoo.latents import ConcreteLatent, GaussianLatent
 from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
-from vaezoo.networks import ConvNetwork, DenseNetwork
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import ConcreteLatent, GaussianLatent
+from vaezoo.nn.networks import ConvNetwork, DenseNetwork
 from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation, ViewAgreement
 from vaezoo.types import Batch
 

@@ -12,11 +12,11 @@ commands:
   validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN/checkpoints/last.ckpt
   test        losses on test data
   predict     codes of the test images
-  evaluate    disentanglement scores:   vaezoo evaluate --ckpt RUN/checkpoints/best.ckpt
+  evaluate    disentanglement scores:   vaezoo evaluate --ckpt_path RUN/checkpoints/best.ckpt
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
-  traverse    pictures of the latents:  vaezoo traverse --ckpt RUN/checkpoints/best.ckpt
+  traverse    pictures of the latents:  vaezoo traverse --ckpt_path RUN/checkpoints/best.ckpt
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
-  study       many runs from one file:  vaezoo study experiments/studies/larvae_rates.yaml --dry-run
+  study       many runs from one file:  vaezoo study experiments/studies/larvae_rates.yaml --dry_run
   reproduce   a paper's numbers:        vaezoo reproduce welavae_table1 --budget short
 
 common options:
@@ -48,7 +48,7 @@ def main(args: list[str] | None = None) -> int:
     # Gradients of labels that are known by heart fall below 1e-38, where a CPU multiplies many times slower: there they
     # are 0. Set before anything is computed, as threads take it over from the one that starts them.
     torch.set_flush_denormal(True)
-    from vaezoo.cli import run
+    from vaezoo.cli.main import run
 
     return run(args)
 

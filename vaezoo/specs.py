@@ -1,7 +1,8 @@
 """Objects that remember how they were built, as plain data.
 
 A checkpoint holds numbers, strings and tensors, never pickled objects: a regularizer inside a model's
-hyperparameters is kept as `{"class_path": …, "init_args": …}` and built again from that at load.
+hyperparameters is kept as `{"class_path": …, "init_args": …}` and built again from that at load. Classes of vaezoo are
+named as the package exports them, `vaezoo.KL`, so that files may move and runs stay readable.
 """
 
 import inspect
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import Self
+
+import vaezoo
 
 T = TypeVar("T")
 
@@ -45,7 +48,7 @@ class Specified:
     def spec(self) -> dict[str, Any]:
         """Class and constructor arguments as plain data, in the form used in YAML."""
         arguments: dict[str, Any] = self._arguments  # type: ignore[attr-defined]
-        return {"class_path": f"{type(self).__module__}.{type(self).__qualname__}", "init_args": dict(arguments)}
+        return {"class_path": class_path(type(self)), "init_args": dict(arguments)}
 
     @classmethod
     def build(cls, spec: Self | Mapping[str, Any]) -> Self:
@@ -61,17 +64,38 @@ class Specified:
         return find(cls, spec["class_path"])(**spec.get("init_args", {}))
 
 
-def find(base: type[T], class_path: str) -> type[T]:
+def class_path(cls: type) -> str:
+    """Name of a class for checkpoints and configurations: the public one for classes of vaezoo."""
+    return public(f"{cls.__module__}.{cls.__qualname__}")
+
+
+def public(path: str) -> str:
+    """Public name of a class of vaezoo, whatever file it lies or once lay in; other paths as they are."""
+    package, _, name = path.partition(".")[0], *path.rpartition(".")[1:]
+    return f"vaezoo.{name}" if package == "vaezoo" and name in vars(vaezoo)["__all__"] else path
+
+
+def with_public_names(value: Any) -> Any:
+    """Plain data with the public name in every `class_path`: what earlier versions wrote reads like today's."""
+    if isinstance(value, Mapping):
+        return {
+            key: public(item) if key == "class_path" and isinstance(item, str) else with_public_names(item)
+            for key, item in value.items()
+        }
+    return [with_public_names(item) for item in value] if isinstance(value, list) else value
+
+
+def find(base: type[T], path: str) -> type[T]:
     """The class of that name, or path, among those derived from base that are imported already."""
     classes = family(base)
-    module, _, name = class_path.rpartition(".")
+    module, _, name = path.rpartition(".")
     exported = vars(sys.modules[module]).get(name) if module in sys.modules else None  # looked up, never imported
     for cls in classes:
-        if cls is exported or class_path in (cls.__name__, f"{cls.__module__}.{cls.__qualname__}"):
+        if cls is exported or path == cls.__name__ or public(path) == class_path(cls):
             return cls
     known = ", ".join(sorted({cls.__name__ for cls in classes}))
     raise ValueError(
-        f"{class_path!r} is not an imported {base.__name__} (known: {known}); import the module that defines it first"
+        f"{path!r} is not an imported {base.__name__} (known: {known}); import the module that defines it first"
     )
 
 

@@ -26,7 +26,7 @@ class Batch(NamedTuple):
         return Batch(self.x[rows], self.y[rows], self.labelled[rows])
 
 
-class Latent(Protocol):
+class Posterior(Protocol):
     """Posterior q(z|x) of one group of latents for a batch of B images."""
 
     @property
@@ -49,7 +49,7 @@ class Latent(Protocol):
         """The posteriors of the rows of a mask, or at indices."""
 
 
-def _no_encoder(x: Tensor, y: Tensor) -> dict[str, Latent]:
+def _no_encoder(x: Tensor, y: Tensor) -> dict[str, Posterior]:
     raise TypeError("this pass has no encoder for further images")
 
 
@@ -64,11 +64,11 @@ class Forward(NamedTuple):
         encode: Posteriors of further images, with their labels, for terms that compare views.
     """
 
-    posterior: dict[str, Latent]
+    posterior: dict[str, Posterior]
     sample: dict[str, Tensor]
     reconstruction: Tensor
     labels: tuple[Tensor, ...] = ()
-    encode: Callable[[Tensor, Tensor], dict[str, Latent]] = _no_encoder
+    encode: Callable[[Tensor, Tensor], dict[str, Posterior]] = _no_encoder
 
     def at(self, rows: Tensor) -> "Forward":
         """The rows of a mask, or at indices."""

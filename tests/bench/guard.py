@@ -9,9 +9,9 @@ import torch
 from lightning.pytorch import Callback, Trainer
 
 from tests.zoo import in_order
-from vaezoo.base import VAE
 from vaezoo.callbacks import GuardFinite
 from vaezoo.models import BetaVAE, WeLaVAE
+from vaezoo.models.base import VAE
 from vaezoo.types import Batch
 
 STEPS = 40

@@ -12,8 +12,8 @@ from datamodules import BlobsDataModule, DSpritesDataModule, Shapes3DDataModule
 from datamodules.base import ImageDataModule
 from tests.bench.steps import a_step
 from vaezoo import callbacks as c
-from vaezoo.base import VAE
 from vaezoo.models import BetaVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
+from vaezoo.models.base import VAE
 from vaezoo.types import Batch
 
 INTERVAL = 2000  # steps from one validation to the next in experiments/

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 
 from tests.bench.timing import best_of
-from vaezoo.base import VAE
 from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE
-from vaezoo.networks import BurgessNetwork
+from vaezoo.models.base import VAE
+from vaezoo.nn.networks import BurgessNetwork
 from vaezoo.types import Batch
 
 SHAPE, LABELS = (3, 64, 64), 6

@@ -11,11 +11,12 @@ from lightning.pytorch.loggers import CSVLogger
 from torch import Tensor
 
 from datamodules import Shapes3DDataModule
-from vaezoo.callbacks import Compile, GuardFinite, LastCheckpoint, SavePictures, StopOnSignal, ThroughputBar
+from vaezoo.callbacks import Compile, GuardFinite, LastCheckpoint, StopOnSignal, ThroughputBar
 from vaezoo.functional import gaussian_kl
 from vaezoo.models import BetaVAE
-from vaezoo.networks import BurgessNetwork
-from vaezoo.storage import AtomicCheckpointIO
+from vaezoo.nn.networks import BurgessNetwork
+from vaezoo.pictures import SavePictures
+from vaezoo.runs.checkpoint_io import AtomicCheckpointIO
 
 WARM, STEPS, BATCH, SHAPE = 10, 100, 64, (3, 64, 64)
 

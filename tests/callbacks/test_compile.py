@@ -20,9 +20,9 @@ import vaezoo
 from tests.test_distributed import free_port
 from tests.test_models import loader, trainer
 from tests.zoo import MODELS, NETWORK, SHAPE, a_batch, in_order
-from vaezoo.base import VAE
 from vaezoo.callbacks import AddRegularizer, Compile
 from vaezoo.models import PartedVAE
+from vaezoo.models.base import VAE
 from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation
 from vaezoo.types import Batch
 

@@ -13,12 +13,20 @@ from datamodules.loader import BatchLoader, Epochs
 from tests.datamodules.toy import ToyDataModule
 from tests.test_models import loader
 from tests.zoo import MODELS, SHAPE
-from vaezoo.base import VAE
 from vaezoo.callbacks import EvaluateDisentanglement
-from vaezoo.latents import ConcreteLatent, GaussianLatent
-from vaezoo.metrics import MIG, SAP, ClusterAccuracy, FactorVAEScore, KLPerUnit, PolarError, ReconstructionError
-from vaezoo.metrics import functional as F
-from vaezoo.networks import DenseNetwork
+from vaezoo.metrics import (
+    MIG,
+    SAP,
+    ClusterAccuracy,
+    FactorVAEScore,
+    KLPerUnit,
+    PolarError,
+    ReconstructionError,
+    functional as F,
+)
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import ConcreteLatent, GaussianLatent
+from vaezoo.nn.networks import DenseNetwork
 from vaezoo.regularizers import KL
 from vaezoo.types import Batch
 

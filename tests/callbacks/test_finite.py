@@ -23,11 +23,11 @@ from tests.datamodules.toy import Numbered, ToyDataModule, ids_of
 from tests.test_distributed import free_port
 from tests.test_models import Make, models, trainer
 from tests.zoo import MODELS, a_batch, in_order
-from vaezoo.base import VAE
 from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 from vaezoo.models import BetaVAE
-from vaezoo.networks import DenseNetwork
+from vaezoo.models.base import VAE
+from vaezoo.nn.networks import DenseNetwork
 from vaezoo.regularizers import Regularizer
 from vaezoo.types import Batch, Forward, Term
 

@@ -9,10 +9,17 @@ from torch import Tensor
 from tests.datamodules.toy import ToyDataModule
 from tests.test_models import loader, trainer
 from tests.zoo import MODELS
-from vaezoo.base import VAE
-from vaezoo.callbacks import Pictures, SaveLabelTraversals, SavePictures, SaveUnitNats, code_pictures, matrix_pictures
 from vaezoo.models import LaRVAE
-from vaezoo.networks import DenseNetwork
+from vaezoo.models.base import VAE
+from vaezoo.nn.networks import DenseNetwork
+from vaezoo.pictures import (
+    Pictures,
+    SaveLabelTraversals,
+    SavePictures,
+    SaveUnitNats,
+    codes as code_pictures,
+    matrices as matrix_pictures,
+)
 from vaezoo.types import Batch
 
 

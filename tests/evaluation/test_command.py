@@ -12,7 +12,7 @@ import torch
 
 import vaezoo
 from tests.datamodules.toy import ToyDataModule
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 from vaezoo.metrics import functional as F
 
 
@@ -59,7 +59,7 @@ def pool(checkpoint: Path) -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_json_says_what_was_computed(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     names = ["mig_20", "sap_dip", "explicitness", "kl"]
-    assert evaluate("--ckpt", checkpoints["beta"], "--metrics", *names, "--split=all", "--seed=3") == 0
+    assert evaluate("--ckpt_path", checkpoints["beta"], "--metrics", *names, "--split=all", "--seed=3") == 0
     found = json.loads(checkpoints["beta"].with_name("metrics.json").read_text())
     codes, factors = (table.double().numpy() for table in pool(checkpoints["beta"]))
     expected = {
@@ -93,7 +93,7 @@ def test_several_checkpoints_give_one_comparison(
     checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     quick = ["--metrics", "mig_20", "active_units", "--resamples=0", "--split=all"]
-    assert evaluate("--ckpt", *checkpoints.values(), *quick, "--output=tables/both") == 0
+    assert evaluate("--ckpt_path", *checkpoints.values(), *quick, "--output=tables/both") == 0
     lines = list(csv.DictReader(Path("tables/both.csv").read_text().splitlines()))
     assert [(line["metric"], line["images"]) for line in lines] == [("mig_20", "120"), ("active_units", "120")] * 2
     assert len({line["checkpoint"] for line in lines}) == 2
@@ -109,7 +109,7 @@ def test_several_checkpoints_give_one_comparison(
 
 
 def test_by_default_whatever_fits_is_scored(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert evaluate("--ckpt", checkpoints["joint"], "--split=all", "--resamples=2") == 0
+    assert evaluate("--ckpt_path", checkpoints["joint"], "--split=all", "--resamples=2") == 0
     found = json.loads(checkpoints["joint"].with_name("metrics.json").read_text())
     assert {"mig_20", "dci_fast", "factor_vae_reference", "cluster_accuracy", "kl"} <= set(found["metrics"])
     assert set(found["skipped"]) == {"attribute_accuracy", "label_distance", "polar_error", "cartesian_error"}
@@ -124,7 +124,7 @@ def test_by_default_whatever_fits_is_scored(checkpoints: dict[str, Path], capsys
 
 def test_latents_are_chosen_by_name(checkpoints: dict[str, Path]) -> None:
     options = ["--metrics", "mig_20", "--split=all", "--resamples=0"]
-    assert evaluate("--ckpt", checkpoints["joint"], *options, "--latents", "z") == 0
+    assert evaluate("--ckpt_path", checkpoints["joint"], *options, "--latents", "z") == 0
     found = json.loads(checkpoints["joint"].with_name("metrics.json").read_text())
     codes, factors = (table.double().numpy() for table in pool(checkpoints["joint"]))
     score = found["metrics"]["mig_20"]["scores"]["mig_20"]["value"]
@@ -136,7 +136,7 @@ def test_checkpoints_of_one_folder_do_not_overwrite_each_other(checkpoints: dict
     for name in ("one", "two"):
         (tmp_path / f"{name}.ckpt").write_bytes(checkpoints["beta"].read_bytes())
     options = ["--metrics", "active_units", "--resamples=0", SMALL, "--data.test_size=30"]
-    assert evaluate("--ckpt", "one.ckpt", "two.ckpt", *options) == 0
+    assert evaluate("--ckpt_path", "one.ckpt", "two.ckpt", *options) == 0
     assert {path.name for path in tmp_path.glob("*.json")} == {"metrics_one.json", "metrics_two.json"}
     assert json.loads(Path("metrics_one.json").read_text())["images"] == 30
     assert Path("comparison.csv").is_file()
@@ -149,7 +149,7 @@ def test_infinity_is_written_as_text(checkpoints: dict[str, Path], tmp_path: Pat
             value[1] = value[0]  # two equal latents
     torch.save(state, tmp_path / "equal.ckpt")
     options = ["--metrics", "gaussian_total_correlation", "--split=all", SMALL]
-    assert evaluate("--ckpt", "equal.ckpt", *options) == 0
+    assert evaluate("--ckpt_path", "equal.ckpt", *options) == 0
     scores = json.loads(Path("metrics.json").read_text())["metrics"]["gaussian_total_correlation"]["scores"]
     assert math.isinf(float(scores["gaussian_total_correlation"]["value"]))
 
@@ -157,21 +157,24 @@ def test_infinity_is_written_as_text(checkpoints: dict[str, Path], tmp_path: Pat
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--ckpt", "none.ckpt"], "no checkpoint at none.ckpt"),
-        ([], "--ckpt"),
+        (["--ckpt_path", "none.ckpt"], "no checkpoint at none.ckpt"),
+        ([], "--ckpt_path"),
         (
-            ["--ckpt", "BETA", "--metrics", "mig_2"],
+            ["--ckpt_path", "BETA", "--metrics", "mig_2"],
             "no metric is called 'mig_2'; did you mean 'mig_20'? Known: mig_20, ",
         ),
-        (["--ckpt", "BETA", "--metrics", "polar_error"], "polar_error does not fit: the data has no factors row and"),
-        (["--ckpt", "BETA", "--metrics", "cluster_accuracy"], "BetaVAE has no discrete latent"),
-        (["--ckpt", "BETA", "--metrics", "mig_20", "--images", "15"], "mig_20 does not fit: codes holds 10 rows"),
-        (["--ckpt", "BETA", "--data", "BlobsDataModule"], "reads images of (1, 1, 2), but BlobsDataModule gives"),
-        (["--ckpt", "BETA", "--data.test_sise", "3"], "SmallDataModule has no argument 'test_sise'"),
-        (["--ckpt", "BETA", "--data.test_size", "0", "--split", "test"], "holds no test images"),
-        (["--ckpt", "BETA", "--split", "tests"], "'tests' is none of"),
-        (["--ckpt", "BETA", "--latents", "c"], "no latent group is called 'c'; the model decodes z"),
-        (["--ckpt", "moved.ckpt"], "holds no config.yaml that names the data: give --data"),
+        (
+            ["--ckpt_path", "BETA", "--metrics", "polar_error"],
+            "polar_error does not fit: the data has no factors row and",
+        ),
+        (["--ckpt_path", "BETA", "--metrics", "cluster_accuracy"], "BetaVAE has no discrete latent"),
+        (["--ckpt_path", "BETA", "--metrics", "mig_20", "--images", "15"], "mig_20 does not fit: codes holds 10 rows"),
+        (["--ckpt_path", "BETA", "--data", "BlobsDataModule"], "reads images of (1, 1, 2), but BlobsDataModule gives"),
+        (["--ckpt_path", "BETA", "--data.test_sise", "3"], "SmallDataModule has no argument 'test_sise'"),
+        (["--ckpt_path", "BETA", "--data.test_size", "0", "--split", "test"], "holds no test images"),
+        (["--ckpt_path", "BETA", "--split", "tests"], "'tests' is none of"),
+        (["--ckpt_path", "BETA", "--latents", "c"], "no latent group is called 'c'; the model decodes z"),
+        (["--ckpt_path", "moved.ckpt"], "holds no config.yaml that names the data: give --data"),
     ],
 )
 def test_a_wrong_evaluation_is_one_line(

@@ -6,8 +6,8 @@ import torch
 import vaezoo.metrics as M
 from tests.metrics.oracle import grid_sample, standardised
 from vaezoo.evaluation.catalogue import METRICS, build
-from vaezoo.evaluation.encoded import settle
 from vaezoo.evaluation.scores import definition, score
+from vaezoo.metrics.encoded import bind_known
 
 FACTORS = torch.as_tensor(grid_sample((3, 4, 6), 600))
 CODES = torch.as_tensor(standardised(FACTORS.numpy()))
@@ -39,7 +39,7 @@ def test_the_interval_of_a_known_score_holds_it(name: str) -> None:
 def test_what_model_and_data_determine_is_filled_in_once() -> None:
     open_, closed = M.SAP(), M.SAP(categorical=(1,))
     for metric in (open_, closed):
-        settle(metric, discrete=(4,), categorical=(0,))
-        settle(metric, discrete=(4,), categorical=(0,))
+        bind_known(metric, discrete=(4,), categorical=(0,))
+        bind_known(metric, discrete=(4,), categorical=(0,))
     assert definition(open_.score)["arguments"] == {"categorical": (0,), "threshold": 1e-6, "discrete": (4,)}
     assert definition(closed.score)["arguments"]["categorical"] == (1,)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from vaezoo.figures import curves, grid, heat_maps, matrix, stack
-from vaezoo.figures.grid import CELL, GAP
+from vaezoo.pictures import curves, grid, heat_maps, matrix, stack
+from vaezoo.pictures.grids import CELL, GAP
 
 
 @pytest.mark.parametrize("channels", [1, 3])

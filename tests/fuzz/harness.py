@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 # What no user should have to read: Python's and jsonargparse's own words for types and objects.
 INTERNALS = re.compile(

@@ -5,18 +5,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.fuzz.harness import attempt, tries
 from vaezoo import BetaVAE
-from vaezoo.networks import DenseNetwork
+from vaezoo.nn.networks import DenseNetwork
 
 COMMANDS = ["fit", "validate", "test", "predict", "evaluate", "traverse", "report", "dashboard"]
 FLAGS = [
     "--config",
     "--ckpt_path",
-    "--ckpt",
     "--model",
     "--data",
     "--model.beta",
@@ -25,7 +23,9 @@ FLAGS = [
 ]
 FLAGS += [
     "--images",
+    "--image_indices",
     "--units",
+    "--max_units",
     "--span",
     "--steps",
     "--latents",
@@ -133,7 +133,7 @@ def test_a_file_that_is_no_checkpoint(command: str, file: str) -> None:
     if file in ("model.ckpt", "run"):
         pytest.skip("a checkpoint and a run")
     own = {"fit": ["--model=BetaVAE", "--trainer.fast_dev_run=true", *DATA, f"--ckpt_path={file}"], "report": [file]}
-    code, line = attempt([command, *own.get(command, [f"--ckpt={file}", *DATA])])
+    code, line = attempt([command, *own.get(command, [f"--ckpt_path={file}", *DATA])])
     assert code != 0
     assert file in line or "checkpoint" in line, line
 
@@ -155,16 +155,16 @@ def test_a_file_that_is_no_checkpoint(command: str, file: str) -> None:
     ids=" ".join,
 )
 def test_nonsense_for_evaluate(wrong: list[str]) -> None:
-    code, _ = attempt(["evaluate", "--ckpt=model.ckpt", *DATA, *wrong])
+    code, _ = attempt(["evaluate", "--ckpt_path=model.ckpt", *DATA, *wrong])
     assert code != 0
     assert not Path("metrics.json").exists()
 
 
 @pytest.mark.parametrize(
-    "wrong", ["--steps=0", "--steps=-2", "--units=9", "--images=99999", "--images=-1", "--latents=q"]
+    "wrong", ["--steps=0", "--steps=-2", "--units=9", "--image_indices=99999", "--image_indices=-1", "--latents=q"]
 )
 def test_nonsense_for_traverse(wrong: str) -> None:
-    code, _ = attempt(["traverse", "--ckpt=model.ckpt", "--output=drawn", *DATA, wrong])
+    code, _ = attempt(["traverse", "--ckpt_path=model.ckpt", "--output=drawn", *DATA, wrong])
     assert code != 0
     assert not list(Path().glob("drawn/*.png"))
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from datamodules.base import ImageDataModule
 from tests.datamodules import test_celeba, test_chairs, test_dsprites, test_isaac3d, test_mnist, test_shapes3d

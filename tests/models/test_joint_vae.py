@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tests.zoo import NETWORK, SHAPE, a_batch
-from vaezoo.latents import Concrete, Gaussian
 from vaezoo.models import JointVAE
+from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import Capacity, ViewAgreement
 
 

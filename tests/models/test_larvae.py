@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from tests.zoo import NETWORK, SHAPE, a_batch
-from vaezoo.base import VAE
-from vaezoo.latents import Gaussian
 from vaezoo.models import TCVAE, BetaVAE, LaRVAE
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import Gaussian
 from vaezoo.regularizers import (
     KL,
     CovarianceMatching,

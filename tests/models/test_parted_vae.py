@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from datamodules.loader import BatchLoader, Epochs
 from tests.test_models import trainer
 from tests.zoo import NETWORK, SHAPE, a_batch, in_order
-from vaezoo.latents import Concrete, Gaussian
-from vaezoo.mixture import AttendedHead, MixtureGaussian
 from vaezoo.models import PartedVAE
+from vaezoo.nn.latents import Concrete, Gaussian
+from vaezoo.nn.mixture import AttendedHead, MixtureGaussian
 from vaezoo.regularizers import AggregatePosterior, Entropy, Overlap, Regularizer
 from vaezoo.types import Batch, Forward, Term
 

@@ -11,13 +11,14 @@ from torch.utils.data import DataLoader
 import vaezoo
 from tests.test_cli import SHORT, the_run
 from tests.zoo import NETWORK, SHAPE, a_batch
-from vaezoo.callbacks import EvaluateDisentanglement, SavePictures
-from vaezoo.cli import run
-from vaezoo.latents import Gaussian
+from vaezoo.callbacks import EvaluateDisentanglement
+from vaezoo.cli.main import run
 from vaezoo.metrics.base import PoolMetric
 from vaezoo.models import BetaVAE, WeLaVAE
 from vaezoo.models.wela_vae import GAMMA
-from vaezoo.networks import ConvNetwork
+from vaezoo.nn.latents import Gaussian
+from vaezoo.nn.networks import ConvNetwork
+from vaezoo.pictures import SavePictures
 from vaezoo.regularizers import CovarianceMatching, LabelLikelihood
 from vaezoo.types import Batch, Forward
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tests.zoo import a_batch
-from vaezoo.latents import Concrete, Gaussian
+from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import CovarianceMatching
 from vaezoo.types import Forward, Term
 

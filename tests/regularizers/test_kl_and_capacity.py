@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from tests.zoo import a_batch
-from vaezoo.latents import Concrete, Gaussian
+from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import KL, Capacity, Regularizer
-from vaezoo.types import Forward, Latent
+from vaezoo.types import Forward, Posterior
 
 
-def forward(**posterior: Latent) -> Forward:
+def forward(**posterior: Posterior) -> Forward:
     return Forward(posterior, {}, torch.empty(0))
 
 
@@ -19,7 +19,7 @@ def gaussian_with_kls(*nats: float) -> Gaussian:
     return Gaussian(mu, torch.zeros_like(mu))
 
 
-def value(term: Regularizer, step: int = 0, **posterior: Latent) -> float:
+def value(term: Regularizer, step: int = 0, **posterior: Posterior) -> float:
     return term(forward(**posterior), a_batch(), torch.tensor(step)).loss.item()
 
 

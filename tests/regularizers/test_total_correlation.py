@@ -8,7 +8,7 @@ from torch import nn
 
 from tests.zoo import MODELS, a_batch
 from vaezoo.functional import Estimator
-from vaezoo.latents import Gaussian
+from vaezoo.nn.latents import Gaussian
 from vaezoo.regularizers import DiscriminatedTotalCorrelation, TotalCorrelation
 from vaezoo.regularizers.discriminator import permute_dims
 from vaezoo.types import Forward

@@ -6,9 +6,9 @@ from torch import Tensor
 
 from tests.zoo import a_batch
 from vaezoo.functional import mutual_information
-from vaezoo.latents import Concrete, Gaussian
+from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import ViewAgreement
-from vaezoo.types import Forward, Latent
+from vaezoo.types import Forward, Posterior
 
 
 def by_a_loop(p: Tensor, q: Tensor) -> float:
@@ -49,7 +49,7 @@ def test_the_term_rewards_classes_that_views_share() -> None:
     second, third = torch.randn(6, 2), torch.randn(6, 7)
     seen: list[Tensor] = []
 
-    def encode(images: Tensor, labels: Tensor) -> dict[str, Latent]:
+    def encode(images: Tensor, labels: Tensor) -> dict[str, Posterior]:
         seen.append(images)
         return {"c": Concrete((other, second), 0.67), "aux": Concrete((third,), 0.67)}
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 EVIL = "<img src=x onerror=window.hacked=1></script><script>window.hacked=1</script>\"'&\u2028"
 SHORT = ["--trainer.max_steps=6", "--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0"]

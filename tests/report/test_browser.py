@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.report.chromium import PROGRAM, Page, browser
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 pytestmark = [
     pytest.mark.xdist_group("report"),

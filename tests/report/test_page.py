@@ -11,7 +11,7 @@ import pytest
 import vaezoo.report.page as page_module
 from tests.report.conftest import EVIL
 from vaezoo.__main__ import OVERVIEW
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 from vaezoo.report.page import Entry, page
 from vaezoo.report.runs import Run, read_run
 
@@ -79,7 +79,7 @@ def test_fifty_runs(beta: Path, tmp_path: Path) -> None:
         (tmp_path / "many" / f"{i:02}").mkdir(parents=True)
         for file in ("config.yaml", "metrics.csv", "checkpoints"):
             (tmp_path / "many" / f"{i:02}" / file).symlink_to(beta / file)
-    assert run(["report", str(tmp_path / "many"), "--units=2", "-o", str(tmp_path / "report.html")]) == 0
+    assert run(["report", str(tmp_path / "many"), "--max_units=2", "-o", str(tmp_path / "report.html")]) == 0
     assert (tmp_path / "report.html").stat().st_size < 15e6  # noise, as untrained decoders draw it, is the worst case
     names = [entry["name"] for entry in content((tmp_path / "report.html").read_text())["runs"]]
     assert names == [f"many/{i:02}" for i in reversed(range(50))]
@@ -92,7 +92,7 @@ def test_fifty_runs(beta: Path, tmp_path: Path) -> None:
         (["nowhere"], "nowhere is no folder: expected a run's folder"),
         (["{joint}", "-o", "{tmp}"], "it is a folder; name a file"),
         (["{joint}", "-o", "{joint}/config.yaml/report.html"], "cannot write"),
-        (["{joint}", "--units", "much"], "unit"),
+        (["{joint}", "--max_units", "much"], "unit"),
     ],
 )
 def test_errors_are_one_line(

@@ -13,9 +13,9 @@ import yaml
 import vaezoo
 from tests.datamodules import test_shapes3d
 from tests.fuzz.harness import attempt
-from vaezoo.latents import LatentGroup
 from vaezoo.models import BetaVAE
-from vaezoo.networks import DenseNetwork, Network
+from vaezoo.nn.latents import LatentGroup
+from vaezoo.nn.networks import DenseNetwork, Network
 from vaezoo.regularizers import Regularizer
 
 DATA = {"class_path": "BlobsDataModule", "init_args": {"samples": 1, "val_size": 30, "test_size": 30, "batch_size": 2}}
@@ -64,8 +64,8 @@ def change(folder: Path, **entries: Any) -> None:
 
 
 COMMANDS = {
-    "evaluate": ["--ckpt=run/checkpoints/last.ckpt", "--metrics=mig_20", "--resamples=0"],
-    "traverse": ["--ckpt=run/checkpoints/last.ckpt", "--output=drawn"],
+    "evaluate": ["--ckpt_path=run/checkpoints/last.ckpt", "--metrics=mig_20", "--resamples=0"],
+    "traverse": ["--ckpt_path=run/checkpoints/last.ckpt", "--output=drawn"],
     "report": ["run"],
 }
 FIT = ["--model=BetaVAE", "--model.latent_dim=2", "--data=BlobsDataModule", "--trainer.fast_dev_run=true"]
@@ -163,7 +163,7 @@ def test_a_configuration_of_ones_own_may_name_ones_own_classes(trace: Path) -> N
 def test_yaml_builds_no_objects(where: str, folder: Path, trace: Path) -> None:
     text = f"model: BetaVAE\ndata: {TAG.format(trace)}\n"
     (folder / "config.yaml").write_text(text)
-    own = {"--config": ["fit", "--config=run/config.yaml"], "study": ["study", "run/config.yaml", "--dry-run"]}
+    own = {"--config": ["fit", "--config=run/config.yaml"], "study": ["study", "run/config.yaml", "--dry_run"]}
     args = own[where] if where in own else [where, *COMMANDS[where]]
     code, line = attempt(args)
     assert (code == 0) == (where == "report")

@@ -34,7 +34,7 @@ def test_a_tracked_run_its_scores_and_its_report(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.glob("runs/secret/*/wandb/offline-run-*/*.wandb")), "W&B has logged the run"
     monkeypatch.chdir(tmp_path)
     (checkpoint,) = tmp_path.glob("runs/secret/*/checkpoints/last.ckpt")
-    assert attempt(["evaluate", f"--ckpt={checkpoint}", "--metrics=mig_20", "--resamples=0"]) == (0, "")
+    assert attempt(["evaluate", f"--ckpt_path={checkpoint}", "--metrics=mig_20", "--resamples=0"]) == (0, "")
     assert attempt(["report", "runs"]) == (0, "")
     assert (tmp_path / "report.html").is_file()
     for secret in (KEY, OTHER):

@@ -12,7 +12,7 @@ import yaml
 
 from tests.bench.__main__ import table
 from tests.soak.watch import Sample, read, row, violations
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 NETWORK = {"class_path": "ConvNetwork", "init_args": {"channels": [8, 8, 8, 8], "hidden": [32]}}
 SCORES = {"class_path": "EvaluateDisentanglement", "init_args": {"images": 100}}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from vaezoo.cli import run
-from vaezoo.study.file import read
+from vaezoo.cli.main import run
+from vaezoo.study.file import read_study
 from vaezoo.study.grid import expand
 
 
@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_study_is_one_line(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     content, message = WRONG[wrong]
-    assert run(["study", str(study(**content)), "--dry-run"]) == 1
+    assert run(["study", str(study(**content)), "--dry_run"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("vaezoo: error: study.yaml: ") or "study: " in line
     assert message in line
@@ -69,12 +69,12 @@ def test_a_wrong_study_is_one_line(wrong: str, capsys: pytest.CaptureFixture[str
 
 def test_a_study_that_is_not_there_or_no_yaml() -> None:
     with pytest.raises(FileNotFoundError, match="no study at none"):
-        read(Path("none"))
+        read_study(Path("none"))
     Path("broken.yaml").write_text("configs: [")
     with pytest.raises(ValueError, match="is not valid YAML"):
-        read(Path("broken.yaml"))
+        read_study(Path("broken.yaml"))
     with pytest.raises(ValueError, match="no budget is called 'tiny': study has full, short"):
-        expand(read(study(budgets={"short": {}})), "tiny")
+        expand(read_study(study(budgets={"short": {}})), "tiny")
 
 
 def test_the_grid_is_a_product_of_configurations_points_and_seeds() -> None:
@@ -84,7 +84,7 @@ def test_the_grid_is_a_product_of_configurations_points_and_seeds() -> None:
         "b": {"config": "b.yaml", "seeds": [5]},
     }
     runs = expand(
-        read(
+        read_study(
             study(
                 configs=parts,
                 seeds=2,
@@ -103,8 +103,8 @@ def test_the_grid_is_a_product_of_configurations_points_and_seeds() -> None:
     assert runs[3].place == {"labels": 0.01, "strength": "strong"}
     shared = {"trainer.max_steps": 9, "data.labels": 0.01}
     assert runs[3].overrides == {"trainer.max_epochs": 7, "model.x": 2, "model.y": 20, **shared}
-    assert runs[3].scores() == ["evaluate", "--images", "9", "--metrics", "kl", "mig_20", "--ckpt"]
-    short = expand(read(Path("study.yaml")), "short")
+    assert runs[3].scores() == ["evaluate", "--images", "9", "--metrics", "kl", "mig_20", "--ckpt_path"]
+    short = expand(read_study(Path("study.yaml")), "short")
     assert {run.seed for run in short} == {4}
     assert short[0].overrides["trainer.max_steps"] == 3
     assert short[0].evaluate == {"images": 5, "metrics": ["kl", "mig_20"]}
@@ -114,17 +114,17 @@ def test_a_budget_may_run_some_places_alone(tmp_path: Path, capsys: pytest.Captu
     budgets = {"some": {"only": ["a-x=1*", "b"]}, "none": {"only": ["b", "a-x=3"]}}
     parts = {"a": {"config": "a.yaml", "grid": {"model.x": [1, 2, 10]}}, "b": "b.yaml"}
     path = study(configs=parts, seeds=2, budgets=budgets)
-    assert [run.name for run in expand(read(path), "some")] == [
+    assert [run.name for run in expand(read_study(path), "some")] == [
         *("a-x=1-s0", "a-x=1-s1", "a-x=10-s0", "a-x=10-s1", "b-s0", "b-s1")
     ]
     with pytest.raises(ValueError, match=r"budgets\.none\.only: no run fits 'a-x=3'"):
-        expand(read(path), "none")
+        expand(read_study(path), "none")
     assert run(["study", str(path), "--budget=some", f"--sweep={tmp_path}/sweep.yaml"]) == 1
     assert "runs some of the grid alone" in capsys.readouterr().err
 
 
 def test_the_command_of_a_run() -> None:
-    (found,) = expand(read(study(overrides={"model.lr": 1e-3, "trainer.callbacks": None, "data.x": ["p", 2]})))
+    (found,) = expand(read_study(study(overrides={"model.lr": 1e-3, "trainer.callbacks": None, "data.x": ["p", 2]})))
     assert found.fit(Path("out/runs")) == [
         "fit",
         "--config=a.yaml",
@@ -140,7 +140,7 @@ def test_the_command_of_a_run() -> None:
 
 def test_identity_is_what_a_run_depends_on() -> None:
     def one(**content: Any) -> tuple[str, str]:
-        (found,) = expand(read(study(**content)))
+        (found,) = expand(read_study(study(**content)))
         return found.training, found.identity
 
     base = one()

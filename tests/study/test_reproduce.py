@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.study.conftest import ROOT, Tiny
-from vaezoo.cli import run
-from vaezoo.study.expected import Row, compare, read_expected, table
-from vaezoo.study.file import read
+from vaezoo.cli.main import run
+from vaezoo.study.expected import Row, compare, comparison_table, read_expected
+from vaezoo.study.file import read_study
 from vaezoo.study.grid import expand
 from vaezoo.study.reproduce import recorded
 
@@ -53,14 +53,14 @@ def test_means_over_seeds_are_compared_with_what_is_expected() -> None:
 
 
 def test_a_table_shows_what_was_measured_beside_the_paper() -> None:
-    lines = table([WELA, TC, NONE], RUNS).splitlines()
+    lines = comparison_table([WELA, TC, NONE], RUNS).splitlines()
     assert lines == [
         "|  | seeds | polar_error | best | paper | mig_20 | best | steps | minutes a run | data |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         "| WeLa-VAE | 2 | 6 ± 2.8 | 4 | 7 | 0.3 ± 0.14 | 0.4 | 800 | 1.0 to 3.0 | drawn |",
         "| TCVAE | 1 | inf | inf |  | 0.5 | 0.5 | 800 | 1.0 | drawn |",
     ]
-    lines = table([WELA, TC], RUNS[:1] + RUNS[2:]).splitlines()
+    lines = comparison_table([WELA, TC], RUNS[:1] + RUNS[2:]).splitlines()
     assert lines[0] == "|  | seeds | polar_error | paper | mig_20 | steps | minutes a run | data |"
     assert lines[2] == "| WeLa-VAE | 1 | 4 | 7 | 0.2 | 800 | 1.0 | drawn |"
 
@@ -122,7 +122,7 @@ def test_every_study_is_expected_to_give_something(name: str, monkeypatch: pytes
     monkeypatch.chdir(ROOT)
     rows, study = (
         read_expected(Path("experiments", "expected.json"))[name],
-        read(Path(f"experiments/studies/{name}.yaml")),
+        read_study(Path(f"experiments/studies/{name}.yaml")),
     )
     for budget in study.budgets:
         runs = [{"config": run.part, "place": run.place} for run in expand(study, budget)]
@@ -152,7 +152,7 @@ def test_the_tables_in_experiments_are_those_of_the_records(name: str, monkeypat
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_smoke_budget_of_every_study_reproduces(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    parts = read(ROOT / "experiments" / "studies" / f"{name}.yaml").parts.values()
+    parts = read_study(ROOT / "experiments" / "studies" / f"{name}.yaml").parts.values()
     needs_files = any("MNIST" in part.config.read_text() for part in parts)
     if needs_files and not (ROOT / "data" / "MNIST").is_dir():
         pytest.skip("needs MNIST's files in data/MNIST")

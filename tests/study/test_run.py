@@ -9,7 +9,7 @@ import pytest
 
 import vaezoo
 from tests.study.conftest import Tiny, alive, parent, training, wait_for
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.timeout(1500)]
@@ -51,11 +51,11 @@ def test_without_ray_an_error_names_the_extra(
     assert run(["study", "study.yaml"]) == 1
     remedy = "pip install '.[study]' in vaezoo's folder"
     assert capsys.readouterr().err == f"vaezoo: error: studies need more packages: {remedy}\n"
-    assert run(["study", "study.yaml", "--dry-run"]) == 0
+    assert run(["study", "study.yaml", "--dry_run"]) == 0
     said = capsys.readouterr().out
     assert "vae-s0  0     to run" in said
     assert "-m vaezoo fit --config=tiny.yaml" in said
-    assert "-m vaezoo evaluate --metrics polar_error --images 100 --resamples 0 --ckpt" in said
+    assert "-m vaezoo evaluate --metrics polar_error --images 100 --resamples 0 --ckpt_path" in said
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_one_more_seed_is_one_more_run_and_other_scores_no_training(tiny: Tiny) 
 @pytest.mark.parametrize("victim", ["run", "worker", "driver", "interrupt"])
 def test_what_is_killed_goes_on_from_its_checkpoint(victim: str, tiny: Tiny) -> None:
     tiny.write(grid={"trainer.max_steps": [5, 600] if victim == "driver" else [600]})
-    study = tiny.start("--cpus-per-run=2")  # one after the other, on two cores or more
+    study = tiny.start("--cpus_per_run=2")  # one after the other, on two cores or more
     wait_for(lambda: tiny.checkpoints("vae-max_steps=600-s0") or study.poll() is not None)
     assert study.poll() is None, study.stdout and study.stdout.read()
     folder = tiny.folder("vae-max_steps=600-s0")
@@ -131,7 +131,7 @@ def test_asha_stops_a_run_which_is_scored_all_the_same(tiny: Tiny) -> None:
     vae = {"config": "tiny.yaml", "overrides": {"trainer.max_steps": 100}}
     heavy = {"config": "tiny.yaml", "overrides": {"trainer.max_steps": 20000, "model.beta": 1e5}}
     tiny.write(configs={"vae": vae, "heavy": heavy}, scheduler=asha)
-    code, said = tiny.run("--cpus-per-run=2")
+    code, said = tiny.run("--cpus_per_run=2")
     assert code == 0, said
     results = {name: json.loads((tiny.folder(name) / "result.json").read_text()) for name in ("vae-s0", "heavy-s0")}
     assert (results["vae-s0"]["steps"], results["vae-s0"]["stopped"]) == (100, False)

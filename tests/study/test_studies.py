@@ -7,10 +7,10 @@ import yaml
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from datamodules import ImageDataModule
-from vaezoo.cli import COMMANDS, ZooCLI
+from vaezoo.cli.main import COMMANDS, ZooCLI
 from vaezoo.evaluation.command import _parser as evaluate_parser
 from vaezoo.models import VAE
-from vaezoo.study.file import read
+from vaezoo.study.file import read_study
 from vaezoo.study.grid import Run, expand
 
 ROOT = Path(__file__).parent.parent.parent
@@ -57,7 +57,7 @@ def test_every_command_of_a_study_parses(
     path: Path, parser: LightningArgumentParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    study = read(path)
+    study = read_study(path)
     assert study.name == path.stem
     assert path.read_text().startswith("# ")
     assert set(study.budgets) - {"long"} == {"full", "short", "smoke"}
@@ -80,7 +80,7 @@ def test_every_command_of_a_study_parses(
 def test_smoke_runs_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     for path in STUDIES:
-        for run in expand(read(path), "smoke"):
+        for run in expand(read_study(path), "smoke"):
             assert run.overrides["trainer.max_steps"] <= 8, run.name
             assert run.seed == 0
 
@@ -88,7 +88,7 @@ def test_smoke_runs_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_coupled_weights_of_dip_vae(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kumar et al., 2018, Sec. 4: the diagonal's weight is 10 times the other in variant I, and equal in II."""
     monkeypatch.chdir(ROOT)
-    for run in expand(read(ROOT / "experiments" / "studies" / "dipvae_tradeoff.yaml")):
+    for run in expand(read_study(ROOT / "experiments" / "studies" / "dipvae_tradeoff.yaml")):
         if run.part != "betavae":
             factor = {"dipvae1": 10, "dipvae2": 1}[run.part]
             assert run.overrides["model.lambda_d"] == factor * run.overrides["model.lambda_od"]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args, load_sweep_config
 
-from vaezoo.cli import run
+from vaezoo.cli.main import run
 
 ROOT = Path(__file__).parent.parent.parent
 

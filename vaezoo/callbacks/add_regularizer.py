@@ -2,7 +2,7 @@
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from vaezoo.base import VAE
+from vaezoo.models.base import VAE
 from vaezoo.regularizers import Regularizer
 
 

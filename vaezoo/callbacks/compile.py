@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from vaezoo.base import VAE
+from vaezoo.models.base import VAE
 
 
 class Compile(Callback):

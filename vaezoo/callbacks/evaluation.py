@@ -8,9 +8,9 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torchmetrics import Metric
 
-from vaezoo.base import VAE
-from vaezoo.evaluation.encoded import Encoded, EvaluationData, Split, categorical, discrete_sizes, settle
 from vaezoo.metrics import MIG, SAP
+from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, categorical, discrete_sizes
+from vaezoo.models.base import VAE
 from vaezoo.types import Batch
 
 
@@ -68,7 +68,7 @@ class EvaluateDisentanglement(Callback):
         data = data if isinstance(data, EvaluationData) else None
         for metric in self.metrics:
             metric.reset()
-            settle(metric, discrete=discrete_sizes(model, self.latents), categorical=categorical(data))
+            bind_known(metric, discrete=discrete_sizes(model, self.latents), categorical=categorical(data))
         was_training = model.training
         model.eval()
         with torch.no_grad():

@@ -1,6 +1,6 @@
 """Scores of a trained model from one pool of images, encoded once."""
 
-from vaezoo.evaluation.encoded import Encoded, EvaluationData
 from vaezoo.evaluation.scores import Evaluation, Result, evaluate
+from vaezoo.metrics.encoded import Encoded, EvaluationData
 
 __all__ = ["Encoded", "Evaluation", "EvaluationData", "Result", "evaluate"]

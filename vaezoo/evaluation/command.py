@@ -9,12 +9,12 @@ import torch
 from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
-from vaezoo.checkpoints import load
 from vaezoo.evaluation.catalogue import METRICS, check
-from vaezoo.evaluation.report import latex, table, write_csv, write_json
+from vaezoo.evaluation.report import latex, score_table, write_csv, write_json
 from vaezoo.evaluation.scores import Evaluation, evaluate
-from vaezoo.evaluation.sources import Sources, apart
-from vaezoo.files import whole
+from vaezoo.runs.data import Sources, apart
+from vaezoo.runs.files import atomic_write
+from vaezoo.runs.loading import load
 
 
 def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -30,7 +30,7 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     for name, least in (("images", 1), ("resamples", 0), ("seed", 0)):
         if (value := options[name]) is not None and value < least:
             raise ValueError(f"--{name} must be {least} or more, not {value}")
-    paths = [Path(path) for path in options.ckpt]
+    paths = [Path(path) for path in options.ckpt_path]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"no checkpoint at {path}")
@@ -43,7 +43,7 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
         written += _write_tables(options.output or "comparison", evaluations)
     left_out = [f"left out: {k}: {v}" for evaluation in evaluations.values() for k, v in evaluation.skipped.items()]
     print("\n".join(dict.fromkeys(pools.values())))
-    print(table(evaluations))
+    print(score_table(evaluations))
     print("\n".join(dict.fromkeys([*left_out, *(f"written: {path}" for path in written)])))
 
 
@@ -76,7 +76,7 @@ def _evaluated(
 def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
     lines, rows = Path(f"{stem}.csv"), Path(f"{stem}.tex")
     write_csv(lines, evaluations)
-    with whole(rows) as draft:
+    with atomic_write(rows) as draft:
         draft.write_text(latex(evaluations))
     return [lines, rows]
 
@@ -88,7 +88,7 @@ def _parser() -> ArgumentParser:
         epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
         exit_on_error=False,
     )
-    parser.add_argument("--ckpt", nargs="+", type=str, required=True, help="Checkpoints; several are compared.")
+    parser.add_argument("--ckpt_path", nargs="+", type=str, required=True, help="Checkpoints; several are compared.")
     parser.add_argument(
         "--metrics", nargs="+", type=str, help=f"Scores, of {', '.join(METRICS)}; by default, what fits."
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from vaezoo import __version__
 from vaezoo.evaluation.scores import LEVEL, Evaluation, Result
-from vaezoo.files import whole
+from vaezoo.runs.files import atomic_write
 
 PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
 DETAIL = re.compile(r"_(seed|train|\d+)$")
@@ -41,7 +41,7 @@ def cells(evaluation: Evaluation) -> dict[str, str]:
     return shown
 
 
-def table(evaluations: Mapping[str, Evaluation]) -> str:
+def score_table(evaluations: Mapping[str, Evaluation]) -> str:
     """One row a score and one column a checkpoint, for reading."""
     lines = _rows(evaluations)
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
@@ -59,7 +59,7 @@ def latex(evaluations: Mapping[str, Evaluation]) -> str:
 
 def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
     """One line a checkpoint and score, details included."""
-    with whole(path) as draft, draft.open("w", newline="") as file:
+    with atomic_write(path) as draft, draft.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["checkpoint", "metric", "score", "value", "low", "high", "images"])
         for label, evaluation in evaluations.items():
@@ -88,7 +88,7 @@ def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) ->
         "skipped": evaluation.skipped,
         "versions": versions(),
     }
-    with whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
 
 

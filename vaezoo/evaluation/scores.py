@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import torch
 from tqdm import tqdm
 
-from vaezoo.base import VAE
 from vaezoo.evaluation.catalogue import METRICS, build, check
-from vaezoo.evaluation.encoded import Encoded, EvaluationData, Split, categorical, code_columns, discrete_sizes, settle
 from vaezoo.metrics.base import ScoreMetric
+from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, categorical, code_columns, discrete_sizes
 from vaezoo.metrics.functional import Interval, Scores, bootstrap
 from vaezoo.metrics.functional.bootstrap import Method
 from vaezoo.metrics.functional.pool import hold_out
+from vaezoo.models.base import VAE
 
 LEVEL = 0.95
 FEW = 50  # resamples: with fewer, the tails of the percentiles would be single draws
@@ -79,7 +79,7 @@ def evaluate(
     code_columns(model, latents)  # an unknown latent is no matter of single metrics
     shells = {name: build(name, seed) for name in names}
     for shell in shells.values():
-        settle(shell, discrete=discrete_sizes(model, latents), categorical=categorical(data))
+        bind_known(shell, discrete=discrete_sizes(model, latents), categorical=categorical(data))
     results: dict[str, Result] = {}
     skipped: dict[str, str] = {}
     count = 0

@@ -1,7 +1,7 @@
-"""One file a paper: presets of `vaezoo.base.VAE`."""
+"""One file a paper: presets of `vaezoo.models.base.VAE`."""
 
-from vaezoo.base import VAE
 from vaezoo.models.annealed_vae import AnnealedVAE
+from vaezoo.models.base import VAE
 from vaezoo.models.beta_vae import BetaVAE
 from vaezoo.models.dip_vae import DIPVAE
 from vaezoo.models.factor_vae import FactorVAE

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from typing_extensions import Unpack
 
-from vaezoo.base import VAE, VAEOptions
-from vaezoo.latents import GaussianLatent
-from vaezoo.networks import Shape
+from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.nn.latents import GaussianLatent
+from vaezoo.nn.networks import Shape
 from vaezoo.regularizers import KL, Regularizer
 
 

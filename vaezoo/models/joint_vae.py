@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from vaezoo.base import VAE, VAEOptions
-from vaezoo.latents import ConcreteLatent, GaussianLatent, LatentGroup
-from vaezoo.networks import JointVAENetwork, Shape
+from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.nn.latents import ConcreteLatent, GaussianLatent, LatentGroup
+from vaezoo.nn.networks import JointVAENetwork, Shape
 from vaezoo.regularizers import Capacity, Regularizer
 from vaezoo.types import Batch, Forward, Term
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from vaezoo.base import VAE, VAEOptions
-from vaezoo.latents import GaussianLatent
-from vaezoo.networks import LaRVAENetwork, Shape
+from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.nn.latents import GaussianLatent
+from vaezoo.nn.networks import LaRVAENetwork, Shape
 from vaezoo.regularizers import KL, LabelReconstruction, LabelReplacement, Regularizer, TotalCorrelation
 
 

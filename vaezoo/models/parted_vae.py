@@ -8,15 +8,15 @@ from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from typing_extensions import Unpack
 
-from vaezoo.base import VAE, VAEOptions
 from vaezoo.distributed import same_on_all_ranks
 from vaezoo.functional import label_accuracy, label_cross_entropy
-from vaezoo.latents import Concrete, ConcreteLatent, GaussianLatent
-from vaezoo.mixture import AttendedHead, MixtureLatent
-from vaezoo.networks import PartedVAENetwork, Shape
+from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.nn.latents import Concrete, ConcreteLatent, GaussianLatent
+from vaezoo.nn.mixture import AttendedHead, MixtureLatent
+from vaezoo.nn.networks import PartedVAENetwork, Shape
 from vaezoo.regularizers import AggregatePosterior, Capacity, Entropy, Overlap, Regularizer
 from vaezoo.schedules import linear
-from vaezoo.types import Batch, Latent
+from vaezoo.types import Batch, Posterior
 
 SHARPNESS, SHARPENING_STEPS = 8.0, 35_000  # of the attention, from 1 by 2e-4 a batch; released code, not in the paper
 
@@ -105,12 +105,12 @@ class PartedVAE(VAE):
         # Sum and number of this epoch's supervised and full losses; buffers, as a run may resume within an epoch.
         self.register_buffer("epoch_losses", torch.zeros(2, 2))
 
-    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Latent]:
+    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """Posteriors of all latent groups, that of u at the most likely classes and at full sharpness."""
         features, c = self._features_and_classes(x)
         return self._posterior(features, c, c.mode(), torch.full_like(self.step, SHARPNESS, dtype=features.dtype))
 
-    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Latent], dict[str, Tensor]]:
+    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Posterior], dict[str, Tensor]]:
         """Posteriors and a sample; in training that of u is taken at the relaxed sample of c (Fig. 2)."""
         if not self.training:
             return super().infer(x)
@@ -214,7 +214,7 @@ class PartedVAE(VAE):
         features = self.encoder(x)
         return features, self.heads["c"](features)
 
-    def _posterior(self, features: Tensor, c: Concrete, chosen: Tensor, sharpness: Tensor) -> dict[str, Latent]:
+    def _posterior(self, features: Tensor, c: Concrete, chosen: Tensor, sharpness: Tensor) -> dict[str, Posterior]:
         return {"z": self.heads["z"](features), "u": self._mixture()(features, chosen, c.probs, sharpness), "c": c}
 
     def _mixture(self) -> AttendedHead:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from typing_extensions import Unpack
 
-from vaezoo.base import VAE, VAEOptions
 from vaezoo.functional import Estimator
-from vaezoo.latents import GaussianLatent
-from vaezoo.networks import Shape
+from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.nn.latents import GaussianLatent
+from vaezoo.nn.networks import Shape
 from vaezoo.regularizers import KL, Regularizer, TotalCorrelation
 
 

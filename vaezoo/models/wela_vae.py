@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from vaezoo.base import VAE, VAEOptions
 from vaezoo.functional import Estimator, full_precision, observed_labels
-from vaezoo.latents import GaussianLatent
-from vaezoo.networks import DenseNetwork, Network, Shape
+from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.nn.latents import GaussianLatent
+from vaezoo.nn.networks import DenseNetwork, Network, Shape
 from vaezoo.regularizers import KL, LabelLikelihood, Regularizer, TotalCorrelation
-from vaezoo.types import Latent
+from vaezoo.types import Posterior
 
 GAMMA = {2: 2000.0, 3: 1500.0, 4: 1000.0, 5: 800.0, 6: 750.0, 7: 600.0, 8: 500.0}  # Table 1, for 64×64 pixels
 
@@ -71,7 +71,7 @@ class WeLaVAE(VAE):
             self.encoder = network.encoder(self.image_shape, self.label_sizes)
         self.decoder = network.decoder(self.image_shape, latent_dim, self.label_sizes)
 
-    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Latent]:
+    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """q(z|x, y) for images (B, C, H, W) and labels (B, Σ label_sizes), which may be missing in part or at all."""
         if not self.labels_in_encoder:
             return super().encode(x)

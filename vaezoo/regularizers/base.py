@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from vaezoo.latents import Concrete, Gaussian
+from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.specs import Specified
-from vaezoo.types import Batch, Forward, Latent, Term
+from vaezoo.types import Batch, Forward, Posterior, Term
 
 
 class Regularizer(Specified, nn.Module):
@@ -48,9 +48,19 @@ def gaussian(out: Forward, latent: str) -> Gaussian:
     return q
 
 
-def concrete(posterior: Mapping[str, Latent], latent: str) -> Concrete:
+def concrete(posterior: Mapping[str, Posterior], latent: str) -> Concrete:
     """The discrete posterior of a latent group, for terms that need its class probabilities."""
     q = posterior[latent]
     if not isinstance(q, Concrete):
         raise TypeError(f"latent {latent!r} is {type(q).__name__}; this term needs a discrete one")
     return q
+
+
+def label_width(y: Tensor, z: Tensor) -> int:
+    """Number of labels, which must fit into the latent group."""
+    if y.shape[1] > z.shape[1]:
+        raise ValueError(
+            f"{y.shape[1]} labels do not fit into {z.shape[1]} latent dimensions: raise the model's label_dim or "
+            "choose fewer with data.labelled_factors"
+        )
+    return y.shape[1]

@@ -9,7 +9,7 @@ from torch import Tensor
 from vaezoo.distributed import gather
 from vaezoo.functional import full_precision, mutual_information
 from vaezoo.regularizers.base import Regularizer, concrete
-from vaezoo.types import Batch, Forward, Latent, Term
+from vaezoo.types import Batch, Forward, Posterior, Term
 
 
 class ViewAgreement(Regularizer):
@@ -53,7 +53,7 @@ class ViewAgreement(Regularizer):
         return Term(-self.weight * torch.stack(list(nats.values())).sum(), nats)
 
     @staticmethod
-    def _agreement(posterior: Mapping[str, Latent], moved: Mapping[str, Latent], latent: str) -> Tensor:
+    def _agreement(posterior: Mapping[str, Posterior], moved: Mapping[str, Posterior], latent: str) -> Tensor:
         pairs = zip(concrete(posterior, latent).probs, concrete(moved, latent).probs, strict=True)
         # Joint frequencies of classes are not linear in the batch.
         return torch.stack([mutual_information(gather(p), gather(p_moved)) for p, p_moved in pairs]).sum()

@@ -27,8 +27,8 @@ def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> No
     folders, output = find_runs([Path(path) for path in options.runs]), Path(options.output)
     check_writable(output)
     limits, images = Limits.for_runs(len(folders)), RunImages(data_class)
-    if options.units is not None:
-        limits = limits._replace(units=options.units)
+    if options.max_units is not None:
+        limits = limits._replace(units=options.max_units)
     entries: list[Entry] = []
     for folder in tqdm(folders, "runs", unit="run", leave=False, disable=len(folders) < 2 or None):
         run = read_run(folder, limits.points)
@@ -63,6 +63,6 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument("-o", "--output", type=str, default="report.html", help="The file to write.")
     parser.add_argument(
-        "--units", type=int | None, help="Most latent units drawn of each run; fewer the more runs by default."
+        "--max_units", type=int | None, help="Most latent units drawn of each run; fewer the more runs by default."
     )
     return parser

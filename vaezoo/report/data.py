@@ -7,9 +7,9 @@ import torch
 from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
 
-from vaezoo.checkpoints import data_settings
 from vaezoo.report.runs import Run
 from vaezoo.report.strips import Images
+from vaezoo.runs.loading import data_settings
 from vaezoo.types import Batch
 
 IMAGES = 64

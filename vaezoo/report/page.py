@@ -12,10 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from vaezoo.files import whole
 from vaezoo.report.pictures import Picture
 from vaezoo.report.runs import Run
 from vaezoo.report.strips import Drawn
+from vaezoo.runs.files import atomic_write
 
 SCRIPTS = ("base.js", "table.js", "curves.js", "settings.js", "explorer.js", "main.js")
 
@@ -35,7 +35,7 @@ def write_page(path: Path, entries: Sequence[Entry]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    with whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(page(entries), encoding="utf-8")
 
 

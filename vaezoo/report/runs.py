@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vaezoo.files import read_yaml
 from vaezoo.report.logs import Curve, read_curves
 from vaezoo.report.scores import Score, last_values, read_scores
+from vaezoo.runs.files import read_yaml
 
 MARKS = ("config.yaml", "metrics.csv", "checkpoints")
 CHECKPOINTS = ("last.ckpt", "best.ckpt")

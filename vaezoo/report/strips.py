@@ -9,11 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from vaezoo.base import VAE
-from vaezoo.checkpoints import load
-from vaezoo.latents import ConcreteLatent
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import ConcreteLatent
 from vaezoo.report.pictures import Picture, from_tensors
 from vaezoo.report.runs import Run, one_line
+from vaezoo.runs.loading import load
 from vaezoo.types import Batch
 
 SPAN = (-2.0, 2.0)

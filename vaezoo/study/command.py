@@ -8,12 +8,12 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from vaezoo.study.file import Study, read
+from vaezoo.study.file import Study, read_study
 from vaezoo.study.folder import RunFolder
 from vaezoo.study.grid import Run, expand, text
 from vaezoo.study.job import Job
 from vaezoo.study.results import write_all
-from vaezoo.study.screen import table
+from vaezoo.study.screen import aligned
 from vaezoo.study.sweep import write_sweeps
 
 EPILOG = """\
@@ -30,7 +30,7 @@ def run_study(args: Sequence[str]) -> None:
         args: Command line after `vaezoo study`.
     """
     options = _parser().parse_args(list(args))
-    study = read(Path(options.study))
+    study = read_study(Path(options.study))
     runs = expand(study, options.budget)
     if options.sweep:
         for path in write_sweeps(Path(options.sweep), study, options.budget):
@@ -88,7 +88,7 @@ def _output(study: Study, options: Namespace) -> Path:
 
 def _jobs(study: Study, runs: list[Run], output: Path, options: Namespace) -> dict[str, Job]:
     if options.retries < 0 or (options.cpus_per_run is not None and options.cpus_per_run <= 0):
-        raise ValueError("--retries must be at least 0, and --cpus-per-run above 0")
+        raise ValueError("--retries must be at least 0, and --cpus_per_run above 0")
     jobs = {}
     for run in runs:
         facts = {"run": run.name, "config": str(run.config), "overrides": run.overrides, "seed": run.seed}
@@ -112,7 +112,7 @@ def _print_commands(runs: list[Run], jobs: dict[str, Job]) -> None:
     for run in runs:
         values = [text(run.place[axis]) if axis in run.place else "" for axis in axes]
         rows.append([run.name, *values, str(run.seed), "done" if jobs[run.name].result() else "to run"])
-    print("\n".join(table(rows)))
+    print("\n".join(aligned(rows)))
     for run in runs:
         job = jobs[run.name]
         vaezoo = [sys.executable, "-m", "vaezoo"]
@@ -126,7 +126,7 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument("study", type=str, help="The study, for example experiments/studies/larvae_rates.yaml.")
     add_options(parser)
-    parser.add_argument("--dry-run", action="store_true", help="Print all runs and their commands, and end.")
+    parser.add_argument("--dry_run", action="store_true", help="Print all runs and their commands, and end.")
     parser.add_argument("--sweep", type=str | None, help="Write the grid as a sweep of Weights & Biases, and end.")
     return parser
 
@@ -139,9 +139,9 @@ def add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--address", type=str | None, help="Address of a Ray cluster; this machine by default.")
     parser.add_argument(
-        "--cpus-per-run", type=float | None, help="CPUs, and threads, of a run; the study's by default."
+        "--cpus_per_run", type=float | None, help="CPUs, and threads, of a run; the study's by default."
     )
-    parser.add_argument("--gpus-per-run", type=float | None, help="GPUs of a run; the study's by default.")
+    parser.add_argument("--gpus_per_run", type=float | None, help="GPUs of a run; the study's by default.")
     parser.add_argument(
         "--retries", type=int, default=2, help="How often a failed run is tried again, from its last checkpoint."
     )

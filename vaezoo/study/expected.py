@@ -75,7 +75,7 @@ def compare(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]], budget: str)
     return said, off
 
 
-def table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
+def comparison_table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
     """What was measured beside what the papers print, as Markdown: one line a row that has runs.
 
     A score is its mean over seeds; its best value is there as well where there are several seeds.

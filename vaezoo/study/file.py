@@ -67,7 +67,7 @@ class Study:
     summary: dict[str, list[str]]
 
 
-def read(path: Path) -> Study:
+def read_study(path: Path) -> Study:
     """Read and check a study.
 
     Raises:

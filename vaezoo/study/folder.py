@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaezoo.files import whole
-from vaezoo.resuming import newest
+from vaezoo.runs.files import atomic_write
+from vaezoo.runs.resuming import newest_checkpoint
 
 TAIL = 1 << 16  # bytes of a log that are read for its last lines
 
@@ -42,12 +42,12 @@ class RunFolder:
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Write one of them in one step: there is the whole of it or nothing, whenever the power goes."""
-        with whole(self.path / name) as draft:
+        with atomic_write(self.path / name) as draft:
             draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def checkpoint(self) -> Path | None:
         """The newest checkpoint of all attempts that can be loaded."""
-        return newest(self.path, seed=True)
+        return newest_checkpoint(self.path, seed=True)
 
     def last_lines(self, count: int = 15) -> str:
         """The end of the log."""

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from vaezoo.files import read_yaml
+from vaezoo.runs.files import read_yaml
 from vaezoo.study.file import OWN, Part, Study
 
 
@@ -65,7 +65,7 @@ class Run:
         args = ["evaluate"]
         for key, value in self.evaluate.items():
             args += [f"--{key}", *(map(text, value) if isinstance(value, list) else [text(value)])]
-        return [*args, "--ckpt"]
+        return [*args, "--ckpt_path"]
 
 
 def expand(study: Study, budget: str = "full") -> list[Run]:

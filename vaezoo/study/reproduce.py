@@ -11,10 +11,10 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from vaezoo.evaluation.report import versions
-from vaezoo.files import read_yaml, whole
+from vaezoo.runs.files import atomic_write, read_yaml
 from vaezoo.study.command import add_options, run_all
-from vaezoo.study.expected import Row, compare, read_expected, table
-from vaezoo.study.file import read
+from vaezoo.study.expected import Row, compare, comparison_table, read_expected
+from vaezoo.study.file import read_study
 
 EXPERIMENTS = Path("experiments")
 EXPECTED, STUDIES, RESULTS = EXPERIMENTS / "expected.json", EXPERIMENTS / "studies", EXPERIMENTS / "results"
@@ -40,15 +40,15 @@ def run_reproduce(args: Sequence[str]) -> None:
         close = get_close_matches(options.name, expected, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"{EXPECTED} has no {options.name!r}{hint} (there are {', '.join(expected)})")
-    study = read(STUDIES / f"{options.name}.yaml")
+    study = read_study(STUDIES / f"{options.name}.yaml")
     results = run_all(study, options)
     record = _record(options.name, options.budget, results)
     if options.record:
         file = RESULTS / f"{options.name}-{options.budget}.json"
-        with whole(file) as draft:
+        with atomic_write(file) as draft:
             draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"recorded: {file}")
-    print(f"\n{table(expected[options.name], record['runs'])}\n")
+    print(f"\n{comparison_table(expected[options.name], record['runs'])}\n")
     _judge(expected[options.name], record["runs"], options.budget)
 
 
@@ -61,7 +61,7 @@ def recorded(expected: Mapping[str, Sequence[Row]]) -> dict[str, str]:
     made = {}
     for file in sorted(RESULTS.glob("*.json")):
         record = json.loads(file.read_text(encoding="utf-8"))
-        made[file.stem] = f"{record['command']}\n\n{table(expected[record['study']], record['runs'])}"
+        made[file.stem] = f"{record['command']}\n\n{comparison_table(expected[record['study']], record['runs'])}"
     return made
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from vaezoo.evaluation.catalogue import higher_is_better
 from vaezoo.evaluation.report import DETAIL
-from vaezoo.files import whole
+from vaezoo.runs.files import atomic_write
 from vaezoo.study.file import STATISTICS
 from vaezoo.study.grid import Run
 
@@ -145,7 +145,7 @@ def write_all(
         "summary.tex": latex(made),
     }
     for name, content in files.items():
-        with whole(output / name) as draft:
+        with atomic_write(output / name) as draft:
             draft.write_bytes(content.encode() if isinstance(content, str) else content)
     return [output / name for name in files]
 

@@ -192,5 +192,5 @@ def _check(jobs: Sequence[Job]) -> None:
         if job.cpus > there["CPU"] or job.gpus > there["GPU"]:
             raise ValueError(
                 f"a run asks for {job.cpus:g} CPUs and {job.gpus:g} GPUs, but there are {there['CPU']:g} and "
-                f"{there['GPU']:g}: see --cpus-per-run and --gpus-per-run"
+                f"{there['GPU']:g}: see --cpus_per_run and --gpus_per_run"
             )

@@ -67,14 +67,14 @@ class Screen:
         total = ", ".join(f"{count[state]} {state}" for state in STATES if count[state])
         # Runs beyond the screen could not be redrawn; those that wait or are done are the least interesting.
         kept = sorted(lines, key=lambda line: STATES.index(line.state))[: max(1, height - 4)]
-        rows = [*table([HEADER, *(line.cells() for line in kept)]), total]
+        rows = [*aligned([HEADER, *(line.cells() for line in kept)]), total]
         up = f"\x1b[{self._height}F" if self._height else ""
         self.file.write(up + "".join(f"\x1b[2K{row[: width - 1]}\n" for row in rows) + "\x1b[0J")
         self.file.flush()
         self._height = len(rows)
 
 
-def table(rows: list[list[str]]) -> list[str]:
+def aligned(rows: list[list[str]]) -> list[str]:
     """Rows with columns below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from vaezoo.files import whole
+from vaezoo.runs.files import atomic_write
 from vaezoo.study.file import OWN, Part, Study
 from vaezoo.study.grid import axes, flags, text
 
@@ -23,13 +23,13 @@ def write_sweeps(path: Path, study: Study, budget: str) -> list[Path]:
         for name in study.parts
     }
     for name, file in files.items():
-        content = sweep(study, name, study.parts[name], study.budgets[budget])
-        with whole(file) as draft:
+        content = sweep_config(study, name, study.parts[name], study.budgets[budget])
+        with atomic_write(file) as draft:
             draft.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     return list(files.values())
 
 
-def sweep(study: Study, name: str, part: Part, budget: dict[str, Any]) -> dict[str, Any]:
+def sweep_config(study: Study, name: str, part: Part, budget: dict[str, Any]) -> dict[str, Any]:
     """A grid sweep over one configuration.
 
     Raises:

@@ -10,11 +10,11 @@ from PIL import Image
 from torch import Tensor
 from torchvision.utils import save_image
 
-from vaezoo.base import VAE
-from vaezoo.callbacks.pictures import column_names
-from vaezoo.checkpoints import load
-from vaezoo.evaluation.sources import Sources, apart
-from vaezoo.figures import grid
+from vaezoo.models.base import VAE
+from vaezoo.pictures.callback import column_names
+from vaezoo.pictures.grids import grid
+from vaezoo.runs.data import Sources, apart
+from vaezoo.runs.loading import load
 from vaezoo.types import Batch
 
 FRAME = 120  # milliseconds
@@ -29,14 +29,14 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     """
     own, data_args = apart(args)
     options = _parser().parse_args(own)
-    model = load(options.ckpt)
-    folder = Path(options.output) if options.output else Path(options.ckpt).parent.parent / "traversals"
+    model = load(options.ckpt_path)
+    folder = Path(options.output) if options.output else Path(options.ckpt_path).parent.parent / "traversals"
     latents = options.latents or model.walkable()
     starts: dict[str, Batch | None] = {"prior": None}
     title = f"{type(model).__name__} · step {int(model.step)}"
     if not options.prior:
-        data, _ = Sources(data_class, data_args).of(Path(options.ckpt))
-        starts = {f"image{i}": _image(data, i) for i in options.images}
+        data, _ = Sources(data_class, data_args).of(Path(options.ckpt_path))
+        starts = {f"image{i}": _image(data, i) for i in options.image_indices}
         title += f" · {type(data).__name__.removesuffix('DataModule')}"
     folder.mkdir(parents=True, exist_ok=True)
     for place, start in starts.items():
@@ -97,7 +97,7 @@ def _image(data: object, index: int) -> Batch:
         if index < seen + len(batch.x):
             return Batch(*(field[index - seen : index - seen + 1] for field in batch))
         seen += len(batch.x)
-    raise ValueError(f"--images {index}: the data holds {seen} {split} images, 0 to {seen - 1}")
+    raise ValueError(f"--image_indices {index}: the data holds {seen} {split} images, 0 to {seen - 1}")
 
 
 def _ranked(model: VAE, latent: str, start: Batch | None) -> list[int]:
@@ -117,8 +117,8 @@ def _parser() -> ArgumentParser:
         epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
         exit_on_error=False,
     )
-    parser.add_argument("--ckpt", type=str, required=True, help="Checkpoint.")
-    parser.add_argument("--images", nargs="+", type=int, default=[0], help="Images to walk from, by number.")
+    parser.add_argument("--ckpt_path", type=str, required=True, help="Checkpoint.")
+    parser.add_argument("--image_indices", nargs="+", type=int, default=[0], help="Images to walk from, by number.")
     parser.add_argument("--prior", action="store_true", help="Walk from the middle of the prior; no data is read.")
     parser.add_argument("--latents", nargs="+", type=str, help="Latent groups; all that are decoded by default.")
     parser.add_argument("--units", nargs="+", type=int, help="Units; all by default, the most telling first.")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from vaezoo.functional import bounded, full_precision, gaussian_kl_between, gaussian_log_density
-from vaezoo.latents import Gaussian, GaussianLatent
+from vaezoo.nn.latents import Gaussian, GaussianLatent
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,17 @@ from typing import Any
 
 from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
-from vaezoo.base import VAE
-from vaezoo.files import read_yaml
-from vaezoo.storage import PREVIOUS, DamagedCheckpointError, read
+from vaezoo.models.base import VAE
+from vaezoo.runs.checkpoint_io import PREVIOUS, DamagedCheckpointError, read_checkpoint
+from vaezoo.runs.files import read_yaml
+from vaezoo.specs import public, with_public_names
 
 
 class NothingToDo(Exception):  # noqa: N818  # not an error
     """A run that is asked to continue is complete."""
 
 
-def last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
+def resolve_last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
     """The experiment's newest checkpoint, if there is one, and the seed of its run.
 
     The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
@@ -26,7 +27,7 @@ def last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
         seed: Only runs of this seed count: those of several share a folder. True stands for any.
     """
     if "LOCAL_RANK" not in os.environ or "VAEZOO_LAST" not in os.environ:
-        os.environ["VAEZOO_LAST"] = str(newest(experiment, seed) or "")
+        os.environ["VAEZOO_LAST"] = str(newest_checkpoint(experiment, seed) or "")
     path = os.environ["VAEZOO_LAST"]
     if not path:
         _say(f"no checkpoint in {experiment} to continue from: starting afresh")
@@ -34,7 +35,7 @@ def last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
     return path, _seed(Path(path).parent.parent) if seed is True else seed
 
 
-def newest(experiment: Path, seed: Any) -> Path | None:
+def newest_checkpoint(experiment: Path, seed: Any) -> Path | None:
     """The newest checkpoint that can be loaded.
 
     Runs are tried from the latest on, each with `last.ckpt`, then `previous.ckpt`, then any other.
@@ -43,7 +44,7 @@ def newest(experiment: Path, seed: Any) -> Path | None:
     for run in sorted(experiment.glob("*/"), key=_age, reverse=True):
         for path in _checkpoints(run) if seed is True or _seed(run) == seed else ():
             try:
-                read(path, mmap=True)
+                read_checkpoint(path, mmap=True)
             except DamagedCheckpointError as error:
                 damaged = damaged or error
                 continue
@@ -63,7 +64,7 @@ def open_to_continue(path: str | None, max_steps: int, max_epochs: int | None) -
     """
     if path is None or "://" in path:
         return None
-    checkpoint = read(Path(path), mmap=True)
+    checkpoint = read_checkpoint(Path(path), mmap=True)
     step = checkpoint["global_step"]
     if _complete(checkpoint, max_steps, max_epochs):
         raise NothingToDo(
@@ -75,10 +76,10 @@ def open_to_continue(path: str | None, max_steps: int, max_epochs: int | None) -
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
     """Refuse to go on with another model than the one that wrote a checkpoint."""
-    ours, theirs = model.spec["class_path"], checkpoint.get("model_class")
+    ours, theirs = model.spec["class_path"], public(str(checkpoint.get("model_class")))
     if theirs != ours:
         raise ValueError(f"the checkpoint holds a {_short(theirs)}, the configuration names a {_short(ours)}")
-    saved = checkpoint.get(model.CHECKPOINT_HYPER_PARAMS_KEY, {})
+    saved = with_public_names(checkpoint.get(model.CHECKPOINT_HYPER_PARAMS_KEY, {}))
     for name, value in model.spec["init_args"].items():
         before = saved.get(name, value)
         if name == "regularizers":  # those that the checkpoint has on top were added to the model afterwards

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, TypedDict
 import torch
 from torch import Tensor, nn
 
-from vaezoo.autoencoder import Autoencoder
 from vaezoo.functional import Likelihood, full_precision, reconstruction
-from vaezoo.latents import LatentGroup
-from vaezoo.networks import Network, Shape
-from vaezoo.noise import seed_batch
+from vaezoo.models.autoencoder import Autoencoder
+from vaezoo.models.noise import seed_batch
+from vaezoo.nn.latents import LatentGroup
+from vaezoo.nn.networks import Network, Shape
 from vaezoo.regularizers import KL, Regularizer
 from vaezoo.specs import plain
 from vaezoo.types import Batch, Forward, Term

@@ -12,8 +12,8 @@ from lightning.pytorch import LightningDataModule
 from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from vaezoo.base import VAE
-from vaezoo.files import whole
+from vaezoo.models.base import VAE
+from vaezoo.runs.files import atomic_write
 
 STEP = "trainer/global_step"
 LOSSES = ("val/loss", "val/recon")
@@ -75,7 +75,7 @@ class Facts(NamedTuple):
         return (self.family, self.paper, dataset, f"source: {self.data_source}", *seed)
 
 
-def settle(logger: Namespace, folder: Path, experiment: str, command: str, checkpoint: str | None) -> None:
+def fill_in_logger(logger: Namespace, folder: Path, experiment: str, command: str, checkpoint: str | None) -> None:
     """Fill in what the user left open in the configuration of a `WandbLogger`.
 
     A fit or a test that starts from a checkpoint goes on with the run that wrote it. Runs of one experiment, its seeds
@@ -123,7 +123,7 @@ def _refuse_keys(settings: Any) -> None:
         )
 
 
-def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any]) -> None:
+def start_run(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any]) -> None:
     """Start the run, offline where the network or W&B fails, and record where it comes from.
 
     Args:
@@ -142,7 +142,7 @@ def begin(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str, Any
         for name in names:
             run.define_metric(name, step_metric=STEP, summary=f"{best},last")
     note = {key: getattr(run, key) or None for key in ("id", "entity", "project", "group", "name")}
-    with whole(folder / _NOTE) as draft:
+    with atomic_write(folder / _NOTE) as draft:
         draft.write_text(json.dumps(note, indent=2) + "\n")
 
 

@@ -10,8 +10,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torchvision.utils import save_image
 
-from vaezoo.base import VAE
-from vaezoo.figures import grid
+from vaezoo.models.base import VAE
+from vaezoo.pictures.grids import grid
 from vaezoo.types import Batch
 
 

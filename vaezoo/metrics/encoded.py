@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from vaezoo.base import VAE
-from vaezoo.latents import LatentGroup
 from vaezoo.metrics.base import ScoreMetric
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import LatentGroup
 from vaezoo.types import Batch, Forward
 
 Split = Literal["train", "val", "test", "all"]
@@ -163,7 +163,7 @@ def categorical(data: EvaluationData | None) -> tuple[int, ...]:
     return tuple(k for k, kind in enumerate(data.factor_kinds if data is not None else ()) if kind == "categorical")
 
 
-def settle(metric: Metric, **known: tuple[int, ...]) -> None:
+def bind_known(metric: Metric, **known: tuple[int, ...]) -> None:
     """Tell a score what model and data determine, where its constructor left that empty.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from vaezoo.tracking import SCORES, STEP
+from vaezoo.tracking.wandb import SCORES, STEP
 
 NAME = "vaezoo: compare runs"
 # Titles, and what the names of the metrics match; a model logs those of its own terms.

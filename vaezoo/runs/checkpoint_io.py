@@ -10,7 +10,7 @@ from typing import IO, Any
 import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
 
-from vaezoo.files import DRAFT, whole
+from vaezoo.runs.files import DRAFT, atomic_write
 
 PREVIOUS = "previous.ckpt"
 """The checkpoint before `last.ckpt`, beside it."""
@@ -22,7 +22,7 @@ class DamagedCheckpointError(RuntimeError):
     """A checkpoint that was cut off or changed since it was written."""
 
 
-def verify(path: Path) -> None:
+def verify_checkpoint(path: Path) -> None:
     """Read every byte of a checkpoint and compare it with the checksums that it holds (CRC-32 of each zip record)."""
     if not path.is_file():
         raise FileNotFoundError(f"no checkpoint at {path}")
@@ -35,9 +35,9 @@ def verify(path: Path) -> None:
         raise _damaged(path, f"the checksum of {record} is wrong")
 
 
-def read(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str, Any]:
+def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str, Any]:
     """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed."""
-    verify(path)
+    verify_checkpoint(path)
     try:
         checkpoint = torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
     except pickle.UnpicklingError as error:
@@ -51,15 +51,15 @@ def read(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str,
     return checkpoint
 
 
-def write(checkpoint: dict[str, Any], path: Path) -> None:
+def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
     """Save beside its place, verify, then rename: whenever it is killed, `path` is the old or the new one."""
-    with whole(path) as draft:
+    with atomic_write(path) as draft:
         with draft.open("wb") as file:
             _save(checkpoint, file)
-        verify(draft)
+        verify_checkpoint(draft)
 
 
-def sweep(folder: Path) -> None:
+def remove_stale_drafts(folder: Path) -> None:
     """Remove what killed writes left behind in a folder; those under way are left alone."""
     for partial in folder.glob(f"*{DRAFT}"):
         if time.time() - partial.stat().st_mtime > _STALE:
@@ -78,7 +78,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         if _remote(path) or storage_options is not None:
             super().save_checkpoint(checkpoint, path, storage_options)
         else:
-            write(checkpoint, Path(path))
+            write_checkpoint(checkpoint, Path(path))
 
     def load_checkpoint(
         self, path: str | Path, map_location: Any = lambda storage, _: storage, weights_only: bool | None = True
@@ -86,7 +86,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         """Load a checkpoint; nothing in it is executed, whatever `weights_only` says."""
         if _remote(path):
             return super().load_checkpoint(path, map_location, weights_only=True)
-        return read(Path(path), map_location)
+        return read_checkpoint(Path(path), map_location)
 
 
 def _save(checkpoint: dict[str, Any], file: IO[bytes]) -> None:

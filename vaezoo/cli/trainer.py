@@ -1,63 +1,42 @@
-"""The composition root: models, data, callbacks and run folders behind one command."""
+"""`vaezoo fit|validate|test|predict`: models, data, callbacks and run folders put together."""
 
 import json
 import os
 import signal
-import sys
 import time
-import warnings
-from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jsonargparse import ArgumentError, Namespace, set_parsing_settings
+import yaml
+from jsonargparse import Namespace, get_loader, set_loader, set_parsing_settings
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 from lightning.pytorch.plugins import CheckpointIO
-from lightning.pytorch.utilities import rank_zero_only
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from datamodules import ImageDataModule
 from vaezoo.callbacks import (
     BestCheckpoint,
     GuardFinite,
     LastCheckpoint,
-    NonFiniteError,
-    SaveConfig,
     StopOnSignal,
     ThroughputBar,
 )
-from vaezoo.dashboard import run_dashboard
-from vaezoo.errors import check_sections, one_line
-from vaezoo.evaluation.command import run_evaluate
-from vaezoo.failures import explain
-from vaezoo.files import whole
-from vaezoo.models import VAE
-from vaezoo.report.command import run_report
-from vaezoo.resuming import NothingToDo, last, open_to_continue, require_same_model
-from vaezoo.storage import AtomicCheckpointIO, read, sweep
-from vaezoo.study.command import run_study
-from vaezoo.study.reproduce import run_reproduce
-from vaezoo.tracking import Facts, begin, settle
-from vaezoo.traversal import run_traverse
+from vaezoo.cli.errors import check_sections
+from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, read_checkpoint, remove_stale_drafts
+from vaezoo.runs.files import atomic_write
+from vaezoo.runs.resuming import open_to_continue, require_same_model, resolve_last
+from vaezoo.specs import with_public_names
+from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
 set_parsing_settings(add_print_completion_argument=True)
-
-COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    "evaluate": partial(run_evaluate, data_class=ImageDataModule),
-    "traverse": partial(run_traverse, data_class=ImageDataModule),
-    "report": partial(run_report, data_class=ImageDataModule),
-    "dashboard": run_dashboard,
-    "study": run_study,
-    "reproduce": run_reproduce,
-}
+_load_yaml = get_loader("yaml")
+# Configurations of earlier versions name files that have moved since.
+set_loader("yaml", lambda text: with_public_names(_load_yaml(text)), (yaml.YAMLError,))
 
 
 class ZooCLI(LightningCLI):
@@ -93,7 +72,7 @@ class ZooCLI(LightningCLI):
             )
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
-            config.ckpt_path, config.seed_everything = last(experiment, config.seed_everything)
+            config.ckpt_path, config.seed_everything = resolve_last(experiment, config.seed_everything)
             if config.ckpt_path is None and self.config.subcommand != "fit":
                 raise FileNotFoundError(f"no checkpoint in {experiment}")
 
@@ -109,13 +88,13 @@ class ZooCLI(LightningCLI):
         if self.subcommand == "fit":
             self._checkpoint = open_to_continue(config.ckpt_path, config.trainer.max_steps, config.trainer.max_epochs)
             for folder in self.run_dir.parent.glob("*/checkpoints"):
-                sweep(folder)
+                remove_stale_drafts(folder)
         elif config.get("ckpt_path") and Path(config.ckpt_path).is_file():
-            read(Path(config.ckpt_path), mmap=True)  # says what is wrong with it, before anything is made
+            read_checkpoint(Path(config.ckpt_path), mmap=True)  # says what is wrong with it, before anything is made
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
-                settle(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
+                fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
@@ -167,7 +146,7 @@ class ZooCLI(LightningCLI):
             if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
                 facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
                 complete = json.loads(self._parser(self.subcommand).dump(config, format="json"))
-                begin(logger, self.run_dir, facts, complete)
+                start_run(logger, self.run_dir, facts, complete)
 
     def fit(self, **kwargs: Any) -> None:
         """Train; where a signal stops it, say how to continue and exit as the signal's default action would."""
@@ -187,7 +166,7 @@ class ZooCLI(LightningCLI):
         """Save the codes of the test images, of this rank's share where there are several."""
         batches: list[torch.Tensor] = [torch.as_tensor(codes) for codes in self.trainer.predict(**kwargs) or []]
         rank = f"_{self.trainer.global_rank}" if self.trainer.world_size > 1 else ""
-        with whole(self.run_dir / f"codes{rank}.npy") as draft, draft.open("wb") as file:
+        with atomic_write(self.run_dir / f"codes{rank}.npy") as draft, draft.open("wb") as file:
             np.save(file, torch.cat(batches).cpu().numpy(), allow_pickle=False)
         print(f"codes: {self.run_dir}/codes{rank}.npy")
 
@@ -200,56 +179,6 @@ class ZooCLI(LightningCLI):
             print(f"run: {self.run_dir}")
             for picture in sorted(self.run_dir.glob("pictures/*.png")):
                 print(f"     {picture}")
-
-
-def run(args: list[str]) -> int:
-    """Run the command line; errors are one line unless --debug or VAEZOO_DEBUG asks for the traceback."""
-    debug = "--debug" in args or os.environ.get("VAEZOO_DEBUG", "") not in ("", "0")
-    args = [arg for arg in args if arg != "--debug"]
-    warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
-    quiet = {"exit_on_error": False}
-    try:
-        if args and args[0] in OWN_COMMANDS:
-            OWN_COMMANDS[args[0]](args[1:])
-            return 0
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            raise ArgumentError(
-                None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})"
-            )
-        ZooCLI(
-            VAE,
-            ImageDataModule,
-            subclass_mode_model=True,
-            subclass_mode_data=True,
-            seed_everything_default=0,
-            auto_configure_optimizers=False,
-            save_config_callback=SaveConfig,
-            parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
-            args=args,
-        )
-    except NothingToDo as reason:
-        print(reason)
-    except KeyboardInterrupt:
-        return 130
-    except SystemExit as stop:
-        if isinstance(stop.__context__, KeyboardInterrupt):  # before the first step
-            return 130
-        if isinstance(stop, SIGTERMException):
-            return 143
-        raise
-    except ArgumentError as error:
-        if debug:
-            raise
-        print(f"vaezoo: error: {one_line(str(error))}", file=sys.stderr)
-        return 2
-    except Exception as error:
-        if debug:
-            raise
-        if isinstance(error, NonFiniteError) and getattr(rank_zero_only, "rank", False):
-            return 1  # raised on all ranks, and the first one says so
-        print(f"vaezoo: error: {explain(error)}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def _new_folder(experiment: Path) -> Path:

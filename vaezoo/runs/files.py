@@ -14,7 +14,7 @@ DRAFT = ".part"
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Give a draft to write to, which takes the place of the file once it is complete and on the disk.
 
     Whatever goes wrong meanwhile, a full disk or an interrupt, the file stays what it was and the draft is removed.

@@ -8,10 +8,11 @@ import torch
 from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor
 
-from vaezoo.base import VAE
-from vaezoo.callbacks.pictures import Pictures, caption
-from vaezoo.figures import curves, grid, heat_maps
 from vaezoo.models import LaRVAE
+from vaezoo.models.base import VAE
+from vaezoo.pictures.callback import Pictures, caption
+from vaezoo.pictures.grids import grid
+from vaezoo.pictures.plots import curves, heat_maps
 from vaezoo.regularizers import Capacity
 from vaezoo.types import Batch
 

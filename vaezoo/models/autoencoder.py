@@ -7,10 +7,10 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from vaezoo.functional import full_precision
-from vaezoo.latents import GaussianLatent, LatentGroup
-from vaezoo.networks import BurgessNetwork, Network, Shape
+from vaezoo.nn.latents import GaussianLatent, LatentGroup
+from vaezoo.nn.networks import BurgessNetwork, Network, Shape
 from vaezoo.specs import Specified
-from vaezoo.types import Batch, Latent
+from vaezoo.types import Batch, Posterior
 
 
 class Autoencoder(Specified, LightningModule):
@@ -18,7 +18,7 @@ class Autoencoder(Specified, LightningModule):
 
     Args:
         image_shape: Channels, height and width.
-        latents: Latent groups by name; 10 Gaussian dimensions called "z" where None.
+        latents: Posterior groups by name; 10 Gaussian dimensions called "z" where None.
         network: Encoder and decoder; `BurgessNetwork` where None.
     """
 
@@ -42,12 +42,12 @@ class Autoencoder(Specified, LightningModule):
             self.image_shape, sum(group.size for group in self.latents.values() if group.decoded)
         )
 
-    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Latent]:
+    def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
         features = self.encoder(x)
         return {name: head(features) for name, head in self.heads.items()}
 
-    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Latent], dict[str, Tensor]]:
+    def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Posterior], dict[str, Tensor]]:
         """Posteriors of images, and a sample of them; in evaluation the mode."""
         posterior = self.encode(x, y)
         return posterior, {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
@@ -110,7 +110,7 @@ class Autoencoder(Specified, LightningModule):
 
         Args:
             x: Images to walk from, (B, C, H, W); the middle of the prior where None.
-            latent: Latent group; the first where None.
+            latent: Posterior group; the first where None.
             units: Dimensions, or variables of a discrete group; all where None.
             steps: Number of values of a continuous unit; a discrete one takes each of its classes.
             span: First and last value of a continuous unit.
@@ -127,7 +127,7 @@ class Autoencoder(Specified, LightningModule):
         return [self._decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
 
     def walkable(self) -> list[str]:
-        """Latent groups that a traversal changes something of: those that are decoded."""
+        """Posterior groups that a traversal changes something of: those that are decoded."""
         return self._decoded()
 
     def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:

@@ -7,14 +7,14 @@ import torch
 from lightning.pytorch import Trainer
 from torch import Tensor
 
-from vaezoo.base import VAE
-from vaezoo.callbacks.pictures import Pictures, caption
-from vaezoo.evaluation.encoded import Encoded, EvaluationData, discrete_sizes
-from vaezoo.figures import matrix
 from vaezoo.functional import covariance
+from vaezoo.metrics.encoded import Encoded, EvaluationData, discrete_sizes
 from vaezoo.metrics.functional.dci import importance_table
 from vaezoo.metrics.functional.mutual_information import binned, entropy, information_table
 from vaezoo.metrics.functional.pool import as_labels
+from vaezoo.models.base import VAE
+from vaezoo.pictures.callback import Pictures, caption
+from vaezoo.pictures.plots import matrix
 from vaezoo.types import Batch
 
 BINS = 20

@@ -8,8 +8,8 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.trainer.states import TrainerFn
 
-from vaezoo.files import whole
-from vaezoo.storage import PREVIOUS
+from vaezoo.runs.checkpoint_io import PREVIOUS
+from vaezoo.runs.files import atomic_write
 
 
 class LastCheckpoint(ModelCheckpoint):
@@ -116,7 +116,7 @@ class BestCheckpoint(ModelCheckpoint):
 
 def link(path: Path, name: Path) -> None:
     """Give a file a second name in place of whatever had it; a copy where the file system knows no hard links."""
-    with whole(name) as draft:
+    with atomic_write(name) as draft:
         try:
             draft.hardlink_to(path)
         except OSError:

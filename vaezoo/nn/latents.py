@@ -1,4 +1,4 @@
-"""Latent groups: the head that reads features, and the posterior that it returns."""
+"""Posterior groups: the head that reads features, and the posterior that it returns."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from vaezoo.functional import bounded, categorical_kl, full_precision, gaussian_kl, gumbel_softmax
 from vaezoo.specs import Specified
-from vaezoo.types import Latent
+from vaezoo.types import Posterior
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class _GaussianHead(nn.Module):
         super().__init__()
         self.parameters_of = nn.Linear(features, 2 * dim)
 
-    def forward(self, features: Tensor) -> Latent:
+    def forward(self, features: Tensor) -> Posterior:
         mean, logvar = full_precision(self.parameters_of(features)).chunk(2, dim=1)
         return Gaussian(mean, bounded(logvar))
 
@@ -234,7 +234,7 @@ class _ConcreteHead(nn.Module):
         shares = None if priors is None else torch.tensor([share for prior in priors for share in prior])
         self.register_buffer("prior", shares, persistent=False)  # an argument, not a state
 
-    def forward(self, features: Tensor) -> Latent:
+    def forward(self, features: Tensor) -> Posterior:
         logits = full_precision(self.logits_of(features)).split(list(self.sizes), dim=1)
         priors = None if self.prior is None else self.prior.split(list(self.sizes))
         return Concrete(logits, self.temperature, priors)

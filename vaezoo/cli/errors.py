@@ -11,9 +11,9 @@ from jsonargparse import ArgumentError, Namespace
 from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.loggers import Logger
 
-from vaezoo.latents import LatentGroup
 from vaezoo.models import VAE
-from vaezoo.networks import Network
+from vaezoo.nn.latents import LatentGroup
+from vaezoo.nn.networks import Network
 from vaezoo.regularizers import Regularizer
 from vaezoo.specs import family
 

@@ -6,11 +6,12 @@ import torch
 from lightning.pytorch import Trainer
 from torch import Tensor
 
-from vaezoo.base import VAE
-from vaezoo.callbacks.pictures import Pictures, caption
-from vaezoo.figures import curves, grid, stack
-from vaezoo.latents import ConcreteLatent
 from vaezoo.models import JointVAE, PartedVAE
+from vaezoo.models.base import VAE
+from vaezoo.nn.latents import ConcreteLatent
+from vaezoo.pictures.callback import Pictures, caption
+from vaezoo.pictures.grids import grid, stack
+from vaezoo.pictures.plots import curves
 from vaezoo.types import Batch
 
 

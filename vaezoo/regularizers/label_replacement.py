@@ -1,37 +1,11 @@
-"""Supervision of latents by labels: some dimensions of a latent group stand for known factors."""
+"""Known labels decoded in the place of inferred ones."""
 
 import torch
 from torch import Tensor
 
 from vaezoo.functional import Likelihood, full_precision, gaussian_kl, reconstruction
-from vaezoo.regularizers.base import Regularizer, gaussian
+from vaezoo.regularizers.base import Regularizer, gaussian, label_width
 from vaezoo.types import Batch, Forward, Term
-
-
-class LabelReconstruction(Regularizer):
-    """α' · ‖μ_y(x) − y‖² on labelled images (Nie et al., 2020, Eq. 8), for the first dimensions of a latent group.
-
-    A label that was not observed is NaN and counts for nothing. The Euclidean distance is logged: ℓ2 of the paper.
-
-    Args:
-        latent: Latent group whose first dimensions stand for the labels, as many as there are labels.
-        alpha: Weight, the paper's α'.
-    """
-
-    supervised = True
-
-    def __init__(self, latent: str = "z", alpha: float = 100.0) -> None:
-        super().__init__()
-        self.latent, self.alpha = latent, alpha
-
-    def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """α' times the mean squared distance over the labelled images; 0 where there are none."""
-        mean = gaussian(out, self.latent).mean
-        gap = mean[:, : _width(batch.y, mean)] - batch.y
-        squared = torch.where(batch.y.isnan(), 0.0, gap).square().sum(1)
-        images = max(len(squared), 1)
-        loss = squared.sum() / images
-        return Term(self.alpha * loss, {"squared": loss, "distance": squared.detach().sqrt().sum() / images})
 
 
 class LabelReplacement(Regularizer):
@@ -56,7 +30,7 @@ class LabelReplacement(Regularizer):
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
         """Replace inferred labels by known ones; images without a label hold NaN and stay as they are."""
         z = sample[self.latent]
-        inferred, rest = z.tensor_split([_width(batch.y, z)], dim=1)
+        inferred, rest = z.tensor_split([label_width(batch.y, z)], dim=1)
         known = torch.where(batch.y.isnan(), inferred, batch.y)
         return sample | {self.latent: torch.cat([known, rest], dim=1)}
 
@@ -65,20 +39,10 @@ class LabelReplacement(Regularizer):
         q = gaussian(out, self.latent)
         if not self.training:
             return Term(q.mean.new_zeros(()), {})
-        labels = _width(batch.y, q.mean)
+        labels = label_width(batch.y, q.mean)
         nats = gaussian_kl(q.mean, q.logvar)
         inferred = torch.where(batch.y.isnan(), nats[:, :labels], 0.0).sum(1) + nats[:, labels:].sum(1)
         images = max(len(nats), 1)
         recon = reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).sum() / images
         kl = inferred.sum() / images
         return Term(self.tau * (recon + kl), {"recon": recon, "nats": kl})
-
-
-def _width(y: Tensor, z: Tensor) -> int:
-    """Number of labels, which must fit into the latent group."""
-    if y.shape[1] > z.shape[1]:
-        raise ValueError(
-            f"{y.shape[1]} labels do not fit into {z.shape[1]} latent dimensions: raise the model's label_dim or "
-            "choose fewer with data.labelled_factors"
-        )
-    return y.shape[1]

@@ -8,8 +8,8 @@ from typing import Any
 from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
 
-from vaezoo.checkpoints import data_settings
-from vaezoo.files import read_yaml
+from vaezoo.runs.files import read_yaml
+from vaezoo.runs.loading import data_settings
 
 
 class Sources:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from torch import nn
 
-from vaezoo.layers import dense_layers, forked, glorot, joined, rectifier
+from vaezoo.nn.layers import dense_layers, forked, glorot, joined, rectifier
 from vaezoo.specs import Specified
 
 Shape = tuple[int, int, int]

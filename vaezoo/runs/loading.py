@@ -6,8 +6,8 @@ from typing import Any
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.models import VAE
+from vaezoo.runs.checkpoint_io import read_checkpoint
 from vaezoo.specs import find
-from vaezoo.storage import read
 
 
 def load(path: str | Path, map_location: Any = "cpu") -> VAE:
@@ -21,7 +21,7 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
         map_location: Device to load to, as in `torch.load`.
     """
     path = Path(path)
-    checkpoint = read(path, mmap=True)
+    checkpoint = read_checkpoint(path, mmap=True)
     if "model_class" not in checkpoint:
         raise ValueError(f"{path} was not written by a vaezoo model; use its class's load_from_checkpoint")
     # Lightning lets a checkpoint name the function that builds the model, which imports whatever class it is told.

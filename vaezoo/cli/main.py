@@ -1,0 +1,85 @@
+"""The composition root: every command by its name, and one line for whatever goes wrong."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+
+from jsonargparse import ArgumentError
+from lightning.pytorch.utilities import rank_zero_only
+from lightning.pytorch.utilities.exceptions import SIGTERMException
+
+from datamodules import ImageDataModule
+from vaezoo.callbacks import NonFiniteError, SaveConfig
+from vaezoo.cli.errors import one_line
+from vaezoo.cli.failures import explain
+from vaezoo.cli.trainer import ZooCLI
+from vaezoo.evaluation.command import run_evaluate
+from vaezoo.models import VAE
+from vaezoo.pictures.traversals import run_traverse
+from vaezoo.report.command import run_report
+from vaezoo.runs.resuming import NothingToDo
+from vaezoo.study.command import run_study
+from vaezoo.study.reproduce import run_reproduce
+from vaezoo.tracking.dashboard import run_dashboard
+
+COMMANDS = ("fit", "validate", "test", "predict")
+OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "evaluate": partial(run_evaluate, data_class=ImageDataModule),
+    "traverse": partial(run_traverse, data_class=ImageDataModule),
+    "report": partial(run_report, data_class=ImageDataModule),
+    "dashboard": run_dashboard,
+    "study": run_study,
+    "reproduce": run_reproduce,
+}
+
+
+def run(args: list[str]) -> int:
+    """Run the command line; errors are one line unless --debug or VAEZOO_DEBUG asks for the traceback."""
+    debug = "--debug" in args or os.environ.get("VAEZOO_DEBUG", "") not in ("", "0")
+    args = [arg for arg in args if arg != "--debug"]
+    warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
+    quiet = {"exit_on_error": False}
+    try:
+        if args and args[0] in OWN_COMMANDS:
+            OWN_COMMANDS[args[0]](args[1:])
+            return 0
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise ArgumentError(
+                None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})"
+            )
+        ZooCLI(
+            VAE,
+            ImageDataModule,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            seed_everything_default=0,
+            auto_configure_optimizers=False,
+            save_config_callback=SaveConfig,
+            parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
+            args=args,
+        )
+    except NothingToDo as reason:
+        print(reason)
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):  # before the first step
+            return 130
+        if isinstance(stop, SIGTERMException):
+            return 143
+        raise
+    except ArgumentError as error:
+        if debug:
+            raise
+        print(f"vaezoo: error: {one_line(str(error))}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        if debug:
+            raise
+        if isinstance(error, NonFiniteError) and getattr(rank_zero_only, "rank", False):
+            return 1  # raised on all ranks, and the first one says so
+        print(f"vaezoo: error: {explain(error)}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,25 @@
+"""What models have learnt, drawn: grids of images, plots, and the callbacks that draw while training goes on."""
+
+from vaezoo.pictures.callback import Pictures, SavePictures
+from vaezoo.pictures.classes import SaveClassSamples, SavePriors, SaveTransfers
+from vaezoo.pictures.codes import SaveLabelTraversals, SavePositionMaps, SaveUnitNats
+from vaezoo.pictures.grids import grid, stack
+from vaezoo.pictures.matrices import SaveCodeMatrices
+from vaezoo.pictures.plots import curves, heat_maps, matrix
+
+__all__ = [
+    "Pictures",
+    "SaveClassSamples",
+    "SaveCodeMatrices",
+    "SaveLabelTraversals",
+    "SavePictures",
+    "SavePositionMaps",
+    "SavePriors",
+    "SaveTransfers",
+    "SaveUnitNats",
+    "curves",
+    "grid",
+    "heat_maps",
+    "matrix",
+    "stack",
+]

@@ -1,0 +1,1 @@
+"""What lies on disk: run folders, files, checkpoints, and how a run is loaded and resumed."""

@@ -1,0 +1,1 @@
+"""Weights & Biases; nothing else imports this room but the command line."""
