@@ -9,9 +9,10 @@ import yaml
 
 import vaezoo
 from tests.datamodules import test_celeba, test_chairs, test_isaac3d, test_mnist
+from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
 
-CONFIGS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
+CONFIGS = sorted((ROOT / "experiments").glob("*.yaml"))
 PICTURES = {
     "SaveClassSamples": "samples_c",
     "SaveUnitNats": "nats_",

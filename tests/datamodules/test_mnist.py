@@ -8,8 +8,8 @@ from PIL import Image
 from torch import Tensor
 
 from datamodules import FashionMNISTDataModule, MNISTDataModule
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 TRAIN, TEST = 40, 15
 
 

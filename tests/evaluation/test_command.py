@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import vaezoo
-from tests.datamodules.toy import ToyDataModule
+from tests.helpers.toy import ToyDataModule
 from vaezoo.cli.main import run
 from vaezoo.metrics import functional as F
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from tests.fuzz.harness import attempt, tries
+from tests.helpers.harness import attempt, tries
 from vaezoo import BetaVAE
 from vaezoo.nn.networks import DenseNetwork
 

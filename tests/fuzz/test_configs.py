@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
-from tests.fuzz.harness import attempt, tries
+from tests.helpers.harness import attempt, tries
 
 WIDTHS = {"encoder_widths": [8], "decoder_widths": [8]}
 MORE = {"class_path": "Capacity", "init_args": {"max_nats": 3.0, "steps": 10}}

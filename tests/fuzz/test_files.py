@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from datamodules.base import ImageDataModule
 from tests.datamodules import test_celeba, test_chairs, test_dsprites, test_isaac3d, test_mnist, test_shapes3d
-from tests.fuzz.harness import INTERNALS, tries
+from tests.helpers.harness import INTERNALS, tries
 
 
 def _mnist(folder: Path) -> None:

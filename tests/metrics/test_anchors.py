@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.metrics.oracle import grid_sample, standardised
+from tests.helpers.oracle import grid_sample, standardised
 from vaezoo.metrics import functional as F
 
 DSPRITES, SHAPES3D, ISAAC3D = (3, 6, 40, 32, 32), (10, 10, 10, 8, 4, 15), (3, 8, 5, 4, 4, 4, 6, 4, 4)

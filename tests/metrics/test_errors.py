@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.metrics.oracle import grid_sample, standardised
+from tests.helpers.oracle import grid_sample, standardised
 from tests.metrics.test_anchors import SUPERVISED
 from vaezoo.metrics import functional as F
 

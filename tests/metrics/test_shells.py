@@ -13,7 +13,7 @@ from torch import Tensor
 from torchmetrics import Metric, MetricCollection
 
 import vaezoo.metrics as M
-from tests.metrics.oracle import grid_sample, standardised
+from tests.helpers.oracle import grid_sample, standardised
 from tests.test_distributed import free_port
 from vaezoo.metrics import functional as F
 

@@ -12,7 +12,7 @@ import yaml
 
 import vaezoo
 from tests.datamodules import test_shapes3d
-from tests.fuzz.harness import attempt
+from tests.helpers.harness import attempt
 from vaezoo.models import BetaVAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import DenseNetwork, Network

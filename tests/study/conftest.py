@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.helpers.paths import ROOT
+
 TINY = {
     "model": {
         "class_path": "BetaVAE",

@@ -33,7 +33,7 @@ CHECKPOINT = {
 
 
 @pytest.fixture(scope="module")
-def atomic_write(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("storage") / "whole.ckpt"
     write_checkpoint(CHECKPOINT, path)
     return path

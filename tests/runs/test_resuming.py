@@ -15,7 +15,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
 from datamodules.loader import BatchLoader, Epochs
-from tests.zoo import MODELS, a_batch
+from tests.helpers.zoo import MODELS, a_batch
 from vaezoo.callbacks import BestCheckpoint, LastCheckpoint, StopOnSignal
 from vaezoo.callbacks.checkpoints import link
 from vaezoo.models import PartedVAE

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import vaezoo
 from datamodules.loader import BatchLoader, Epochs
-from tests.zoo import MODELS, SHAPE, a_batch, in_order
+from tests.helpers.zoo import MODELS, SHAPE, a_batch, in_order
 from vaezoo.models import BetaVAE
 from vaezoo.models.base import VAE
 from vaezoo.types import Batch

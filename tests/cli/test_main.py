@@ -12,10 +12,10 @@ import yaml
 
 import vaezoo
 from datamodules import Shapes3DDataModule
+from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
 from vaezoo.metrics import MIG
 
-ROOT = Path(__file__).parent.parent
 SHORT = ["--trainer.max_steps=2", "--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0"]
 
 

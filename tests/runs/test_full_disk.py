@@ -12,7 +12,7 @@ import yaml
 
 import vaezoo
 from tests.datamodules.test_cache import small_disk  # noqa: F401  # a fixture
-from tests.fuzz.harness import attempt
+from tests.helpers.harness import attempt
 from vaezoo.cli.failures import explain
 from vaezoo.models import BetaVAE
 from vaezoo.nn.networks import DenseNetwork

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import vaezoo
+from tests.helpers.paths import DATA
 from vaezoo.cli.main import run
 
-OLD = Path(__file__).parent / "data" / "runs_0_1"
+OLD = DATA / "runs_0_1"
 EXPECTED: dict[str, Any] = json.loads((OLD / "expected.json").read_text())
 
 
