@@ -11,8 +11,7 @@ from torch.utils.data import DataLoader
 
 from datamodules.loader import BatchLoader, Epochs
 from tests.helpers.toy import ToyDataModule
-from tests.helpers.zoo import MODELS, SHAPE
-from tests.models.test_every_model import loader
+from tests.helpers.zoo import MODELS, SHAPE, loader
 from vaezoo.callbacks import EvaluateDisentanglement
 from vaezoo.metrics import (
     MIG,

@@ -20,10 +20,9 @@ from torch import Tensor
 
 import vaezoo
 from tests.helpers.paths import ROOT
+from tests.helpers.ports import free_port
 from tests.helpers.toy import Numbered, ToyDataModule, ids_of
-from tests.helpers.zoo import MODELS, a_batch, in_order
-from tests.models.test_every_model import Make, models, trainer
-from tests.test_distributed import free_port
+from tests.helpers.zoo import MODELS, Make, a_batch, in_order, models, trainer
 from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError
 from vaezoo.cli.main import run
 from vaezoo.models import BetaVAE
@@ -314,7 +313,6 @@ def test_the_command_stops_with_one_line_and_a_good_checkpoint(ranks: int, tmp_p
 
 def test_the_command_skips_where_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VAEZOO_RUN", raising=False)
     with pytest.warns(UserWarning, match="step skipped"):
         assert run([*FIT, "--trainer.callbacks=GuardFinite", "--trainer.callbacks.action=skip"]) == 0
     (rows,) = tmp_path.glob("runs/run/*/metrics.csv")

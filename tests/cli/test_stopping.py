@@ -16,7 +16,7 @@ import yaml
 from lightning.pytorch import Trainer
 
 from tests.helpers.paths import ROOT
-from tests.runs.test_resuming import same
+from tests.helpers.resuming import same
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli import trainer
 from vaezoo.cli.main import run
@@ -54,8 +54,6 @@ COMMAND = [sys.executable, "-m", "vaezoo", "fit", *LARGE]
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("VAEZOO_RUN", "VAEZOO_LAST", "VAEZOO_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def fit(steps: int, *more: str, last: str = "last") -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.oracle import grid_sample, standardised
-from tests.metrics.test_anchors import SUPERVISED
+from tests.helpers.supervised import SUPERVISED
 from vaezoo.metrics import functional as F
 
 FACTORS = grid_sample((3, 4), 200)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingClassifier
 
 from tests.helpers.oracle import grid_sample, standardised
-from tests.metrics.test_anchors import SUPERVISED
+from tests.helpers.supervised import SUPERVISED
 from vaezoo.metrics import functional as F
 from vaezoo.metrics.functional.irs import deviations
 from vaezoo.metrics.functional.pool import hold_out, in_own_order

@@ -14,7 +14,7 @@ from torchmetrics import Metric, MetricCollection
 
 import vaezoo.metrics as M
 from tests.helpers.oracle import grid_sample, standardised
-from tests.test_distributed import free_port
+from tests.helpers.ports import free_port
 from vaezoo.metrics import functional as F
 
 FACTORS = torch.as_tensor(grid_sample((3, 4, 6), 900))

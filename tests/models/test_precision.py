@@ -9,8 +9,7 @@ import torch
 from lightning.pytorch import Callback
 from torch import Tensor
 
-from tests.helpers.zoo import MODELS, SHAPE, a_batch, in_order
-from tests.models.test_every_model import Make, models, trainer
+from tests.helpers.zoo import MODELS, SHAPE, Make, a_batch, in_order, models, trainer
 from vaezoo.models.base import VAE
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.types import Batch, Forward, Posterior

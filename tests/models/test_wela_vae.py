@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 import vaezoo
-from tests.cli.test_main import SHORT, the_run
+from tests.helpers.commands import SHORT, the_run
 from tests.helpers.zoo import NETWORK, SHAPE, a_batch
 from vaezoo.callbacks import EvaluateDisentanglement
 from vaezoo.cli.main import run

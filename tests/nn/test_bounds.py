@@ -6,8 +6,7 @@ import math
 import pytest
 import torch
 
-from tests.helpers.zoo import MODELS, a_batch
-from tests.models.test_every_model import Make, models
+from tests.helpers.zoo import MODELS, Make, a_batch, models
 from vaezoo.functional import LOGVAR_RANGE, bhattacharyya, bounded, gaussian_kl, gaussian_kl_between, reconstruction
 from vaezoo.models.base import VAE
 from vaezoo.nn import latents, mixture

@@ -7,8 +7,7 @@ from lightning.pytorch import Trainer
 from torch import Tensor
 
 from tests.helpers.toy import ToyDataModule
-from tests.helpers.zoo import MODELS
-from tests.models.test_every_model import loader, trainer
+from tests.helpers.zoo import MODELS, loader, trainer
 from vaezoo.models import LaRVAE
 from vaezoo.models.base import VAE
 from vaezoo.nn.networks import DenseNetwork

@@ -22,8 +22,6 @@ EXPECTED: dict[str, Any] = json.loads((OLD / "expected.json").read_text())
 
 @pytest.fixture
 def old_run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("VAEZOO_RUN", "VAEZOO_LAST", "VAEZOO_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     (folder,) = (OLD / request.param).iterdir()
     return Path(shutil.copytree(folder, tmp_path / "runs" / request.param / folder.name))
