@@ -1,4 +1,3 @@
-import socket
 from pathlib import Path
 
 import torch
@@ -6,6 +5,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor
 
+from tests.helpers.ports import free_port
 from vaezoo.distributed import gather
 from vaezoo.functional import covariance
 
@@ -23,12 +23,6 @@ def shard(rank: int, world: int, port: int, folder: str) -> None:
     dist.all_reduce(gradient)  # what DDP does: the mean over ranks
     torch.save((value.detach(), gradient / world), Path(folder) / f"{rank}.pt")
     dist.destroy_process_group()
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 def test_gather_gives_the_loss_and_gradient_of_the_global_batch(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ import torch
 import yaml
 
 import vaezoo
-from tests.datamodules import test_celeba, test_chairs, test_isaac3d, test_mnist
+from datamodules import Isaac3DDataModule
+from tests.helpers.datasets import celeba, chairs, isaac3d, mnist
+from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
 
-CONFIGS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
+CONFIGS = sorted((ROOT / "experiments").glob("*.yaml"))
 PICTURES = {
     "SaveClassSamples": "samples_c",
     "SaveUnitNats": "nats_",
@@ -34,12 +36,12 @@ SMALL = {
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    test_celeba.write(folder)
-    test_chairs.write(folder)
-    test_isaac3d.write(folder)
+    celeba.write(folder)
+    chairs.write(folder)
+    isaac3d.write(folder)
     for name in ("MNIST", "FashionMNIST"):
-        test_mnist.write(folder / name / "raw", "train", test_mnist.pictures(300, 0), torch.arange(300) % 10)
-        test_mnist.write(folder / name / "raw", "t10k", test_mnist.pictures(15, 1), torch.arange(15) % 10)
+        mnist.write(folder / name / "raw", "train", mnist.pictures(300, 0), torch.arange(300) % 10)
+        mnist.write(folder / name / "raw", "t10k", mnist.pictures(15, 1), torch.arange(15) % 10)
     return folder
 
 
@@ -49,9 +51,8 @@ def test_an_experiment_trains_and_leaves_a_complete_folder(
     config: Path, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lists = [(place, None, name) for place, _, name in test_celeba.CelebA.file_list]
-    monkeypatch.setattr(test_celeba.CelebA, "file_list", lists)  # those written here have other checksums
-    monkeypatch.setattr(test_isaac3d.Isaac3DDataModule, "factors", test_isaac3d.Small.factors)
+    celeba.take_any_checksum(monkeypatch)
+    monkeypatch.setattr(Isaac3DDataModule, "factors", isaac3d.Small.factors)
     given = yaml.safe_load(config.read_text())
     options = ["--data.batch_size=4", "--trainer.max_steps=2", "--trainer.limit_val_batches=1"]
     options += ["--trainer.val_check_interval=2", *SMALL.get(given["data"]["class_path"], [])]

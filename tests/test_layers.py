@@ -7,9 +7,9 @@ import pytest
 from importlinter.cli import lint_imports
 
 import vaezoo
+from tests.helpers.paths import ROOT
 from vaezoo.specs import Specified, class_path, family
 
-ROOT = Path(__file__).parent.parent
 FILES = sorted(file for package in ("vaezoo", "datamodules") for file in (ROOT / package).rglob("*.py"))
 
 

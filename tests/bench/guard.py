@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, Trainer
 
-from tests.zoo import in_order
+from tests.helpers.zoo import in_order
 from vaezoo.callbacks import GuardFinite
 from vaezoo.models import BetaVAE, WeLaVAE
 from vaezoo.models.base import VAE

@@ -6,8 +6,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 import vaezoo
-from tests.test_models import loader, trainer
-from tests.zoo import MODELS, a_batch
+from tests.helpers.zoo import MODELS, a_batch, loader, trainer
 from vaezoo.callbacks import AddRegularizer
 from vaezoo.regularizers import Capacity, Regularizer
 from vaezoo.types import Batch, Forward, Term

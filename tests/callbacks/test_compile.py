@@ -17,9 +17,8 @@ from torch import Tensor
 from torch._dynamo.utils import counters
 
 import vaezoo
-from tests.test_distributed import free_port
-from tests.test_models import loader, trainer
-from tests.zoo import MODELS, NETWORK, SHAPE, a_batch, in_order
+from tests.helpers.ports import free_port
+from tests.helpers.zoo import MODELS, NETWORK, SHAPE, a_batch, in_order, loader, trainer
 from vaezoo.callbacks import AddRegularizer, Compile
 from vaezoo.models import PartedVAE
 from vaezoo.models.base import VAE

@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from datamodules.loader import BatchLoader, Epochs
-from tests.datamodules.toy import ToyDataModule
-from tests.test_models import loader
-from tests.zoo import MODELS, SHAPE
+from tests.helpers.toy import ToyDataModule
+from tests.helpers.zoo import MODELS, SHAPE, loader
 from vaezoo.callbacks import EvaluateDisentanglement
 from vaezoo.metrics import (
     MIG,

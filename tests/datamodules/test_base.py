@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor
 
 from datamodules.base import ImageDataModule
-from tests.datamodules.toy import ToyDataModule, ids_of
+from tests.helpers.toy import ToyDataModule, ids_of
 from vaezoo.types import Batch
 
 

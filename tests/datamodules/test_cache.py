@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -219,17 +218,6 @@ def test_a_killed_builder_leaves_no_trap(folder: Path, tmp_path: Path) -> None:
     assert not folder.exists()
     assert np.array_equal(opened(folder, Source()), PIXELS)
     assert sorted(path.name for path in folder.parent.iterdir()) == ["toy", "toy.lock"]
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root can mount a small disk")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 @pytest.mark.parametrize("foreseen", [True, False])

@@ -1,42 +1,18 @@
 """Isaac3D from small folders in the official layout."""
 
 import os
-from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from datamodules.factors import Factor
 from datamodules.isaac3d import Isaac3DDataModule
 from datamodules.sources import MemoryMapped
-
-SIZES = (3, 2, 1, 2, 1, 1, 3, 1, 2)
-LABELS = np.array(list(product(*(np.linspace(0, 1, size) for size in SIZES))), np.float32)
-TOTAL = prod(SIZES)
-PIXELS = np.random.default_rng(0).integers(0, 256, (TOTAL, 128, 128, 3), dtype=np.uint8)
-
-
-class Small(Isaac3DDataModule):
-    """The same folder over a smaller grid."""
-
-    factors = cast(
-        Any, tuple(Factor(factor.name, size) for factor, size in zip(Isaac3DDataModule.factors, SIZES, strict=True))
-    )
-
-
-def write(folder: Path, labels: Any = LABELS) -> Path:
-    images = folder / "Isaac3D_down128" / "images"
-    images.mkdir(parents=True, exist_ok=True)
-    for number, pixels in enumerate(PIXELS):
-        Image.fromarray(pixels).save(images / f"{number:06d}.png", compress_level=1)
-    if labels is not None:
-        np.save(images.parent / "labels.npy", labels)
-    return images.parent
+from tests.helpers.datasets.isaac3d import LABELS, PIXELS, TOTAL, Small, write
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import warnings
-from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any, cast
@@ -14,34 +13,11 @@ import pytest
 import torch
 
 from datamodules import grids, shapes3d
-from datamodules.factors import Factor
 from datamodules.loader import BatchLoader
 from datamodules.renderers.shapes3d import Shapes3DRenderer
 from datamodules.shapes3d import Shapes3DDataModule
 from datamodules.sources import MemoryMapped, Rendered
-
-VALUES = ([0.0, 0.1], [0.0, 0.1], [0.0, 0.1, 0.2], [0.75, 1.25], [0.0, 1.0], [-30.0, 0.0, 30.0])
-SIZES = tuple(map(len, VALUES))
-IMAGES = np.random.default_rng(0).integers(0, 256, (prod(SIZES), 64, 64, 3), dtype=np.uint8)
-LABELS = np.array(list(product(*VALUES)))
-
-
-class Small(Shapes3DDataModule):
-    """The same file format over a smaller grid."""
-
-    factors = cast(
-        Any, tuple(Factor(factor.name, size) for factor, size in zip(Shapes3DDataModule.factors, SIZES, strict=True))
-    )
-
-
-def write(folder: Path, images: Any = IMAGES, labels: Any = LABELS) -> Path:
-    """`images` and `labels` in gzip chunks."""
-    path = folder / "3dshapes.h5"
-    with h5py.File(path, "w") as file:
-        for name, data in (("images", images), ("labels", labels)):
-            if data is not None:
-                file.create_dataset(name, data=data, compression="gzip")
-    return path
+from tests.helpers.datasets.shapes3d import IMAGES, LABELS, Small, write
 
 
 def test_the_official_layout() -> None:

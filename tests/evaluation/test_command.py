@@ -11,24 +11,10 @@ import pytest
 import torch
 
 import vaezoo
-from tests.datamodules.toy import ToyDataModule
+from tests.helpers.commands import MODELS, NETWORK, SMALL
+from tests.helpers.toy import ToyDataModule
 from vaezoo.cli.main import run
 from vaezoo.metrics import functional as F
-
-
-class SmallDataModule(ToyDataModule):
-    """The toy with an argument that the command line sees."""
-
-    def __init__(self, test_size: int = 10) -> None:
-        super().__init__(test_size=test_size)
-
-
-SMALL = "--data=tests.evaluation.test_command.SmallDataModule"
-NETWORK = '--model.network={"class_path": "DenseNetwork", "init_args": {"encoder_widths": [8], "decoder_widths": [8]}}'
-MODELS = {
-    "beta": ["--model=BetaVAE", "--model.latent_dim=3"],
-    "joint": ["--model=JointVAE", "--model.continuous=2", "--model.discrete=[4]"],
-}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +29,6 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VAEZOO_DEBUG", raising=False)
 
 
 def evaluate(*args: object) -> int:

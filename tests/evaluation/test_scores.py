@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import vaezoo.metrics as M
-from tests.metrics.oracle import grid_sample, standardised
+from tests.helpers.oracle import grid_sample, standardised
 from vaezoo.evaluation.catalogue import METRICS, build
 from vaezoo.evaluation.scores import definition, score
 from vaezoo.metrics.encoded import bind_known

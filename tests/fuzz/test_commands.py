@@ -1,13 +1,12 @@
 """Command lines with wrong flags and with files that are not what they should be."""
 
-import os
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from tests.fuzz.harness import attempt, tries
+from tests.helpers.harness import attempt, tries
 from vaezoo import BetaVAE
 from vaezoo.nn.networks import DenseNetwork
 
@@ -104,7 +103,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("WANDB_MODE", "disabled")
-    monkeypatch.delenv("VAEZOO_DEBUG", raising=False)
 
 
 values = st.sampled_from(FILES + WORDS)
@@ -117,7 +115,6 @@ options = st.tuples(st.sampled_from(FLAGS), values).map(lambda pair: [f"{pair[0]
 @given(command=st.sampled_from(COMMANDS), parts=st.lists(options, max_size=3))
 def test_wrong_command_lines(command: str, parts: list[list[str]]) -> None:
     """Nothing here names both a model and data, so that no command has anything to do."""
-    os.environ.pop("VAEZOO_RUN", None)
     before = {path for path in Path().rglob("*") if path.suffix in (".json", ".csv", ".npy", ".ckpt")}
     if command != "dashboard" or parts:  # which asks W&B
         attempt([command, *(part for option in parts for part in option)])

@@ -3,7 +3,6 @@
 import copy
 import json
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
-from tests.fuzz.harness import attempt, tries
+from tests.helpers.harness import attempt, tries
 
 WIDTHS = {"encoder_widths": [8], "decoder_widths": [8]}
 MORE = {"class_path": "Capacity", "init_args": {"max_nats": 3.0, "steps": 10}}
@@ -83,11 +82,9 @@ def changed(place: tuple[Any, ...], value: Any) -> Any:
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VAEZOO_DEBUG", raising=False)
 
 
 def fit(config: Any) -> tuple[int, str]:
-    os.environ.pop("VAEZOO_RUN", None)
     Path("config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
     code, line = attempt(["fit", "--config=config.yaml", SHORT])
     assert not Path("hacked").exists()

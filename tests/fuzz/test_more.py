@@ -1,9 +1,10 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.helpers.paths import ROOT
 
 
 @pytest.mark.slow
@@ -23,7 +24,7 @@ def test_ten_times_as_many_inputs(file: str) -> None:
     environment = os.environ | {"VAEZOO_FUZZ": "slow"}
     done = subprocess.run(
         [*command, "-o", "timeout=3500"],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tests.metrics.oracle import grid_sample, standardised
+from tests.helpers.oracle import grid_sample, standardised
 from vaezoo.metrics import functional as F
 
 

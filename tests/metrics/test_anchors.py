@@ -1,37 +1,16 @@
 """Values that follow from the definitions, without any implementation."""
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.metrics.oracle import grid_sample, standardised
+from tests.helpers.oracle import grid_sample, standardised
+from tests.helpers.supervised import SUPERVISED
 from vaezoo.metrics import functional as F
 
 DSPRITES, SHAPES3D, ISAAC3D = (3, 6, 40, 32, 32), (10, 10, 10, 8, 4, 15), (3, 8, 5, 4, 4, 4, 6, 4, 4)
 SMALL = (3, 4, 6)
 Codes = NDArray[np.float64]
-
-few_votes = partial(F.factor_vae_score, votes=2_000, test_votes=1_000)
-few_points = partial(F.beta_vae_score, points=2_000, test_points=1_000)
-few_svm_points = partial(few_points, variant="dip", points=8_000)
-
-SUPERVISED: dict[str, Callable[..., F.Scores]] = {
-    "mig_20": F.mig,
-    "mig_adaptive": partial(F.mig, variant="adaptive"),
-    "sap_dip": F.sap,
-    "modularity_reference": F.modularity,
-    "modularity_active": partial(F.modularity, variant="active"),
-    "explicitness": F.explicitness,
-    "irs_99": F.irs,
-    "dci_fast_disentanglement": F.dci,
-    "factor_vae_reference": few_votes,
-    "factor_vae_parted": F.parted_factor_score,
-    "beta_vae_standardised": few_points,
-    "beta_vae_dip": few_svm_points,
-}
 
 
 @pytest.mark.parametrize("name", SUPERVISED)

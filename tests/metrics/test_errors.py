@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.metrics.oracle import grid_sample, standardised
-from tests.metrics.test_anchors import SUPERVISED
+from tests.helpers.oracle import grid_sample, standardised
+from tests.helpers.supervised import SUPERVISED
 from vaezoo.metrics import functional as F
 
 FACTORS = grid_sample((3, 4), 200)

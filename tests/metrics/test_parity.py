@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.metrics.oracle import GRID, NAMES, arrays, case, dci_arrays, expected
+from tests.helpers.oracle import GRID, NAMES, arrays, case, dci_arrays, expected
 from vaezoo.metrics import functional as F
 from vaezoo.metrics.functional.beta_vae import logistic
 from vaezoo.metrics.functional.binning import equal_width

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingClassifier
 
-from tests.metrics.oracle import grid_sample, standardised
-from tests.metrics.test_anchors import SUPERVISED
+from tests.helpers.oracle import grid_sample, standardised
+from tests.helpers.supervised import SUPERVISED
 from vaezoo.metrics import functional as F
 from vaezoo.metrics.functional.irs import deviations
 from vaezoo.metrics.functional.pool import hold_out, in_own_order

@@ -13,8 +13,8 @@ from torch import Tensor
 from torchmetrics import Metric, MetricCollection
 
 import vaezoo.metrics as M
-from tests.metrics.oracle import grid_sample, standardised
-from tests.test_distributed import free_port
+from tests.helpers.oracle import grid_sample, standardised
+from tests.helpers.ports import free_port
 from vaezoo.metrics import functional as F
 
 FACTORS = torch.as_tensor(grid_sample((3, 4, 6), 900))

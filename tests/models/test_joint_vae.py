@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from tests.zoo import NETWORK, SHAPE, a_batch
+from tests.helpers.zoo import NETWORK, SHAPE, a_batch
 from vaezoo.models import JointVAE
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import Capacity, ViewAgreement

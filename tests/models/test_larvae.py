@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.zoo import NETWORK, SHAPE, a_batch
+from tests.helpers.zoo import NETWORK, SHAPE, a_batch
 from vaezoo.models import TCVAE, BetaVAE, LaRVAE
 from vaezoo.models.base import VAE
 from vaezoo.nn.latents import Gaussian

@@ -9,8 +9,7 @@ from lightning.pytorch import Trainer
 from torch import Tensor, nn
 
 from datamodules.loader import BatchLoader, Epochs
-from tests.test_models import trainer
-from tests.zoo import NETWORK, SHAPE, a_batch, in_order
+from tests.helpers.zoo import NETWORK, SHAPE, a_batch, in_order, trainer
 from vaezoo.models import PartedVAE
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.nn.mixture import AttendedHead, MixtureGaussian

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 import vaezoo
-from tests.test_cli import SHORT, the_run
-from tests.zoo import NETWORK, SHAPE, a_batch
+from tests.helpers.commands import SHORT, the_run
+from tests.helpers.zoo import NETWORK, SHAPE, a_batch
 from vaezoo.callbacks import EvaluateDisentanglement
 from vaezoo.cli.main import run
 from vaezoo.metrics.base import PoolMetric

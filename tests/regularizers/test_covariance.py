@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.zoo import a_batch
+from tests.helpers.zoo import a_batch
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import CovarianceMatching
 from vaezoo.types import Forward, Term

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from tests.zoo import a_batch
+from tests.helpers.zoo import a_batch
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import KL, Capacity, Regularizer
 from vaezoo.types import Forward, Posterior

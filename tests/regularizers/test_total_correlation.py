@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.zoo import MODELS, a_batch
+from tests.helpers.zoo import MODELS, a_batch
 from vaezoo.functional import Estimator
 from vaezoo.nn.latents import Gaussian
 from vaezoo.regularizers import DiscriminatedTotalCorrelation, TotalCorrelation

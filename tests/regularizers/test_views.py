@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.zoo import a_batch
+from tests.helpers.zoo import a_batch
 from vaezoo.functional import mutual_information
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import ViewAgreement

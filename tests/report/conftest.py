@@ -5,9 +5,9 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.helpers.report import EVIL, write_scores
 from vaezoo.cli.main import run
 
-EVIL = "<img src=x onerror=window.hacked=1></script><script>window.hacked=1</script>\"'&\u2028"
 SHORT = ["--trainer.max_steps=6", "--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0"]
 LOGS = ["--trainer.log_every_n_steps=2", "--trainer.val_check_interval=3", "--trainer.enable_progress_bar=false"]
 DATA = ["--data=Shapes3DDataModule", "--data.source=render", "--data.batch_size=4"]
@@ -40,11 +40,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (stranger / "pictures").mkdir()
     Image.new("RGB", (2, 2)).save(stranger / "pictures" / f"{EVIL.replace('/', '|')}.png")
     return folder
-
-
-def write_scores(file: Path, metrics: object, checkpoint: str = "last.ckpt") -> None:
-    record = {"checkpoint": checkpoint, "images": 10, "data": {"split": "test"}, "metrics": metrics}
-    file.write_text(json.dumps(record))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import vaezoo.report.page as page_module
-from tests.report.conftest import EVIL
+from tests.helpers.report import EVIL
 from vaezoo.__main__ import OVERVIEW
 from vaezoo.cli.main import run
 from vaezoo.report.page import Entry, page

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.conftest import write_scores
+from tests.helpers.report import write_scores
 from vaezoo.report.logs import thin
 from vaezoo.report.runs import find_runs, flat, read_run
 

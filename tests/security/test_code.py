@@ -11,8 +11,8 @@ import torch
 import yaml
 
 import vaezoo
-from tests.datamodules import test_shapes3d
-from tests.fuzz.harness import attempt
+from tests.helpers.datasets import shapes3d
+from tests.helpers.harness import attempt
 from vaezoo.models import BetaVAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import DenseNetwork, Network
@@ -38,7 +38,6 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file that an attack would make; `spy`, a module that makes it, can be imported from here."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delenv("VAEZOO_RUN", raising=False)
     monkeypatch.delitem(sys.modules, "spy", raising=False)
     Path("spy.py").write_text(SPY.format(str(tmp_path / "trace")))
     return tmp_path / "trace"
@@ -203,7 +202,7 @@ def test_a_class_of_another_kind_is_not_made(
 def test_objects_in_hdf5(where: str, tmp_path: Path) -> None:
     import pickle
 
-    path, trap = test_shapes3d.write(tmp_path), np.void(pickle.dumps(Trap(tmp_path / "trace")))
+    path, trap = shapes3d.write(tmp_path), np.void(pickle.dumps(Trap(tmp_path / "trace")))
     with h5py.File(path, "a") as file:
         if where == "attribute":
             file["images"].attrs["names"] = trap
@@ -211,7 +210,7 @@ def test_objects_in_hdf5(where: str, tmp_path: Path) -> None:
             del file[where]
             file.create_dataset(where, data=np.array(["x"], dtype=object), dtype=h5py.string_dtype())
             file[where].attrs["trap"] = trap
-    data = test_shapes3d.Small(data_dir=tmp_path, source="file")
+    data = shapes3d.Small(data_dir=tmp_path, source="file")
     if where == "attribute":
         data.prepare_data()
     else:

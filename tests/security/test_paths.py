@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.datamodules import test_celeba, test_chairs, test_isaac3d, test_shapes3d
-from tests.datamodules.test_celeba import CelebA, CelebADataModule
+from datamodules import CelebADataModule
+from tests.helpers.datasets import celeba, chairs, isaac3d, shapes3d
 
 
 @pytest.fixture(autouse=True)
-def _other_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CelebA, "file_list", [(place, None, name) for place, _, name in CelebA.file_list])
+def _any_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    celeba.take_any_checksum(monkeypatch)
 
 
 @pytest.fixture
@@ -30,20 +30,20 @@ def private(tmp_path: Path) -> Path:
 
 def rename(root: Path, name: str) -> None:
     for file in root.glob("*.txt"):
-        file.write_text(file.read_text().replace(test_celeba.NAMES[0], name))
+        file.write_text(file.read_text().replace(celeba.NAMES[0], name))
 
 
 @pytest.mark.parametrize("how", ["up", "absolute", "link", "link to a folder"])
 def test_names_that_lead_out_of_celeba(how: str, tmp_path: Path, private: Path) -> None:
-    root = test_celeba.write(tmp_path / "data")
+    root = celeba.write(tmp_path / "data")
     pictures = root / "img_align_celeba"
     if how == "up":
         rename(root, "../../../private.png")
     elif how == "absolute":
         rename(root, str(private))
     elif how == "link":
-        (pictures / test_celeba.NAMES[0]).unlink()
-        (pictures / test_celeba.NAMES[0]).symlink_to(private)
+        (pictures / celeba.NAMES[0]).unlink()
+        (pictures / celeba.NAMES[0]).symlink_to(private)
     else:
         (pictures / "more").symlink_to(tmp_path)
         rename(root, "more/private.png")
@@ -52,19 +52,19 @@ def test_names_that_lead_out_of_celeba(how: str, tmp_path: Path, private: Path) 
     assert not list((tmp_path / "data" / ".cache").glob("*/images.u8"))
 
 
-@pytest.mark.parametrize("module", [test_chairs, test_isaac3d])
+@pytest.mark.parametrize("module", [chairs, isaac3d])
 def test_links_out_of_other_folders(module: Any, tmp_path: Path, private: Path) -> None:
     root = module.write(tmp_path / "data")
     picture = next(root.rglob("*.png"))
     picture.unlink()
     picture.symlink_to(private)
-    data = module.small(root.parent) if module is test_chairs else module.Small(data_dir=root.parent)
+    data = module.small(root.parent) if module is chairs else module.Small(data_dir=root.parent)
     with pytest.raises(ValueError, match="leads out of"):
         data.prepare_data()
 
 
 def test_a_folder_that_is_itself_a_link_is_fine(tmp_path: Path) -> None:
-    shutil.move(test_celeba.write(tmp_path / "elsewhere"), tmp_path / "disk")
+    shutil.move(celeba.write(tmp_path / "elsewhere"), tmp_path / "disk")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "celeba").symlink_to(tmp_path / "disk")
     CelebADataModule(data_dir=tmp_path / "data").prepare_data()
@@ -72,10 +72,10 @@ def test_a_folder_that_is_itself_a_link_is_fine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["external link", "soft link", "external storage", "virtual"])
 def test_arrays_that_hdf5_takes_from_elsewhere(how: str, tmp_path: Path) -> None:
-    other = test_shapes3d.write(tmp_path).rename(tmp_path / "other.h5")
+    other = shapes3d.write(tmp_path).rename(tmp_path / "other.h5")
     with h5py.File(tmp_path / "3dshapes.h5", "w") as file:
-        file.create_dataset("labels", data=test_shapes3d.LABELS)
-        shape = test_shapes3d.IMAGES.shape
+        file.create_dataset("labels", data=shapes3d.LABELS)
+        shape = shapes3d.IMAGES.shape
         if how == "external link":
             file["images"] = h5py.ExternalLink(str(other), "/images")
         elif how == "soft link":
@@ -88,13 +88,13 @@ def test_arrays_that_hdf5_takes_from_elsewhere(how: str, tmp_path: Path) -> None
             layout[:] = h5py.VirtualSource(str(other), "images", shape)
             file.create_virtual_dataset("images", layout)
     with pytest.raises(ValueError, match=r"not the official file \(images is"):
-        test_shapes3d.Small(data_dir=tmp_path, source="file").prepare_data()
+        shapes3d.Small(data_dir=tmp_path, source="file").prepare_data()
 
 
 @pytest.mark.parametrize("member", ["../escaped", "/escaped", "img_align_celeba/../../../escaped"])
 def test_members_of_an_archive_stay_in_the_folder(member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CelebA is the one archive that is unpacked, by torchvision; its checksum is off here, so that any will do."""
-    root = test_celeba.write(tmp_path / "data")
+    root = celeba.write(tmp_path / "data")
     shutil.rmtree(root / "img_align_celeba")
     with zipfile.ZipFile(root / "img_align_celeba.zip", "w") as archive:
         archive.writestr(member, "x")

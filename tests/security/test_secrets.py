@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.harness import attempt
+from tests.helpers.harness import attempt
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 KEY, OTHER = "0123456789abcdef" * 2 + "fedcba98", "correct-horse-battery-staple"
 SMALL = ["--model=BetaVAE", "--model.latent_dim=2", "--data=BlobsDataModule", "--data.samples=1", "--data.batch_size=2"]
 SMALL += ["--data.val_size=30", "--data.test_size=30", "--trainer.max_steps=1", "--trainer.limit_val_batches=1"]

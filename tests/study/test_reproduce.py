@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.study.conftest import ROOT, Tiny
+from tests.helpers.paths import ROOT
+from tests.helpers.study import Tiny
 from vaezoo.cli.main import run
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study

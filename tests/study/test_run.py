@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import vaezoo
-from tests.study.conftest import Tiny, alive, parent, training, wait_for
+from tests.helpers.study import Tiny, alive, parent, training, wait_for
 from vaezoo.cli.main import run
 
 pytest.importorskip("ray")

@@ -7,13 +7,13 @@ import yaml
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from datamodules import ImageDataModule
+from tests.helpers.paths import ROOT
 from vaezoo.cli.main import COMMANDS, ZooCLI
 from vaezoo.evaluation.command import _parser as evaluate_parser
 from vaezoo.models import VAE
 from vaezoo.study.file import read_study
 from vaezoo.study.grid import Run, expand
 
-ROOT = Path(__file__).parent.parent.parent
 STUDIES = sorted((ROOT / "experiments" / "studies").glob("*.yaml"))
 RUNS = {  # full budgets, from the papers
     "larvae_rates": 4 * 4 * 2 * 6,

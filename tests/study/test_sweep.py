@@ -6,9 +6,8 @@ import pytest
 import yaml
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args, load_sweep_config
 
+from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def test_an_agents_command_is_one_that_vaezoo_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

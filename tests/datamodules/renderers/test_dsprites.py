@@ -1,7 +1,6 @@
 """dSprites against its published geometry, a test of every pixel, and frames of the genuine dataset."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +8,10 @@ import torch
 from torch import Tensor
 
 from datamodules.renderers.dsprites import DSpritesRenderer, ellipse, heart, square
+from tests.helpers.paths import DATA
 
 SQUARE, ELLIPSE, HEART = range(3)
-FRAMES = Path(__file__).parents[2] / "data" / "dsprites_frames.npz"
+FRAMES = DATA / "dsprites_frames.npz"
 
 
 @pytest.fixture(scope="module")

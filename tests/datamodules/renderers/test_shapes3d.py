@@ -2,7 +2,6 @@
 
 import colorsys
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,12 @@ from torch import Tensor
 
 from datamodules.renderers import shapes3d_geometry as geometry
 from datamodules.renderers.shapes3d import Shapes3DRenderer
+from tests.helpers.paths import DATA
 
 CUBE, CYLINDER, SPHERE, CAPSULE = range(4)
 FLOOR_HUE, WALL_HUE, OBJECT_HUE = range(3)
 SKY = torch.tensor([153, 226, 249], dtype=torch.uint8)
-FRAMES = Path(__file__).parents[2] / "data" / "shapes3d_frames.npz"
+FRAMES = DATA / "shapes3d_frames.npz"
 # Every scale, shape and orientation, under hues of floor, wall and object that differ in every channel.
 GRID = torch.cartesian_prod(*map(torch.tensor, ([4], [7], [1])), *map(torch.arange, (8, 4, 15)))
 

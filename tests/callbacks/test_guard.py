@@ -19,10 +19,10 @@ from lightning.pytorch.plugins.precision import MixedPrecision
 from torch import Tensor
 
 import vaezoo
-from tests.datamodules.toy import Numbered, ToyDataModule, ids_of
-from tests.test_distributed import free_port
-from tests.test_models import Make, models, trainer
-from tests.zoo import MODELS, a_batch, in_order
+from tests.helpers.paths import ROOT
+from tests.helpers.ports import free_port
+from tests.helpers.toy import Numbered, ToyDataModule, ids_of
+from tests.helpers.zoo import MODELS, Make, a_batch, in_order, models, trainer
 from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError
 from vaezoo.cli.main import run
 from vaezoo.models import BetaVAE
@@ -31,7 +31,6 @@ from vaezoo.nn.networks import DenseNetwork
 from vaezoo.regularizers import Regularizer
 from vaezoo.types import Batch, Forward, Term
 
-ROOT = Path(__file__).parent.parent.parent
 BAD = 3  # the batch, or picture, that is spoilt
 
 
@@ -290,7 +289,7 @@ def test_two_ranks_stop_together_and_say_the_same(tmp_path: Path) -> None:
     assert finite(tmp_path / "2" / "checkpoints" / "last.ckpt")
 
 
-TERM = json.dumps({"mine": {"class_path": "tests.callbacks.test_finite.Spoilt"}})
+TERM = json.dumps({"mine": {"class_path": "tests.callbacks.test_guard.Spoilt"}})
 FIT = ["fit", "--model=BetaVAE", f"--model.regularizers={TERM}", "--data=Shapes3DDataModule", "--data.batch_size=4"]
 FIT += ["--trainer.max_steps=6", "--trainer.limit_val_batches=0", "--trainer.accelerator=cpu", "--experiment=run"]
 
@@ -314,7 +313,6 @@ def test_the_command_stops_with_one_line_and_a_good_checkpoint(ranks: int, tmp_p
 
 def test_the_command_skips_where_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VAEZOO_RUN", raising=False)
     with pytest.warns(UserWarning, match="step skipped"):
         assert run([*FIT, "--trainer.callbacks=GuardFinite", "--trainer.callbacks.action=skip"]) == 0
     (rows,) = tmp_path.glob("runs/run/*/metrics.csv")

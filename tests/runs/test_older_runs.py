@@ -13,16 +13,15 @@ from typing import Any
 import pytest
 
 import vaezoo
+from tests.helpers.paths import DATA
 from vaezoo.cli.main import run
 
-OLD = Path(__file__).parent / "data" / "runs_0_1"
+OLD = DATA / "runs_0_1"
 EXPECTED: dict[str, Any] = json.loads((OLD / "expected.json").read_text())
 
 
 @pytest.fixture
 def old_run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("VAEZOO_RUN", "VAEZOO_LAST", "VAEZOO_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     (folder,) = (OLD / request.param).iterdir()
     return Path(shutil.copytree(folder, tmp_path / "runs" / request.param / folder.name))

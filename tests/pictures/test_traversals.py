@@ -8,7 +8,7 @@ from PIL import Image
 from torchvision.io import read_image
 
 import vaezoo
-from tests.evaluation.test_command import MODELS, NETWORK, SMALL
+from tests.helpers.commands import MODELS, NETWORK, SMALL
 from vaezoo.cli.main import run
 from vaezoo.pictures import grid
 

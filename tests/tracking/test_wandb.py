@@ -14,12 +14,14 @@ import wandb
 from jsonargparse import Namespace
 from lightning.pytorch.loggers import WandbLogger
 
-from tests.offline import Recorded, read
-from tests.zoo import MODELS, a_batch
-from vaezoo import cli, dashboard, metrics, tracking
+from tests.helpers.offline import Recorded, read
+from tests.helpers.paths import ROOT
+from tests.helpers.zoo import MODELS, a_batch
+from vaezoo import metrics
+from vaezoo.cli.main import run
 from vaezoo.models import VAE
+from vaezoo.tracking import dashboard, wandb as tracking
 
-ROOT = Path(__file__).parent.parent
 FIT = ["--model=BetaVAE", "--model.network=DenseNetwork", "--data=BlobsDataModule", "--data.batch_size=32"]
 SHORT = ["--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0", "--trainer.log_every_n_steps=1"]
 SEEN = ["--trainer.val_check_interval=1", "--trainer.callbacks+=SavePictures"]
@@ -122,7 +124,7 @@ def test_which_run_is_continued(
     monkeypatch.setattr(tracking, "_can_log_in", lambda: True)
     (tmp_path / "wandb.json").write_text(json.dumps({"id": "abc", "group": "old", "name": "first", "project": "p"}))
     logger = Namespace(init_args=Namespace(save_dir=".", **given))
-    tracking.settle(logger, tmp_path / "run", "new", command, str(tmp_path / "checkpoints" / "last.ckpt"))
+    tracking.fill_in_logger(logger, tmp_path / "run", "new", command, str(tmp_path / "checkpoints" / "last.ckpt"))
     args = logger.init_args
     assert (args.id, args.group, args.job_type) == expected
     assert args.get("mode") is None
@@ -238,10 +240,10 @@ def test_one_command_saves_the_dashboard(monkeypatch: pytest.MonkeyPatch, capsys
 
     monkeypatch.setattr(workspaces.Workspace, "save", save)
     monkeypatch.setattr(wandb, "login", lambda **_: True)
-    assert cli.run(["dashboard", "--project=shapes", "--entity=me"]) == 0
+    assert run(["dashboard", "--project=shapes", "--entity=me"]) == 0
     assert saved == [("me", "shapes")]
     assert "https://wandb.ai/me/shapes?nw=1" in capsys.readouterr().out
     monkeypatch.setattr(wandb, "login", lambda **_: False)
-    assert cli.run(["dashboard"]) == 1
+    assert run(["dashboard"]) == 1
     assert "wandb login" in capsys.readouterr().err
-    assert cli.run(["dashboard", "--projct=a"]) == 2
+    assert run(["dashboard", "--projct=a"]) == 2

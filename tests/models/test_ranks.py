@@ -14,10 +14,9 @@ from lightning.pytorch.loggers import CSVLogger
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from tests.test_distributed import free_port
-from tests.test_models import trainer
-from tests.test_resuming import Signalled, run, same_end
-from tests.zoo import MODELS, a_batch, in_order
+from tests.helpers.ports import free_port
+from tests.helpers.resuming import Signalled, run, same_end
+from tests.helpers.zoo import MODELS, a_batch, in_order, trainer
 from vaezoo.callbacks import LocalStatistics
 from vaezoo.distributed import gather
 from vaezoo.models.base import VAE

@@ -9,8 +9,7 @@ import torch
 from lightning.pytorch import Callback
 from torch import Tensor
 
-from tests.test_models import Make, models, trainer
-from tests.zoo import MODELS, SHAPE, a_batch, in_order
+from tests.helpers.zoo import MODELS, SHAPE, Make, a_batch, in_order, models, trainer
 from vaezoo.models.base import VAE
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.types import Batch, Forward, Posterior

@@ -1,8 +1,12 @@
 """One small instance of every model, for the tests that all models must pass."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 import torch
+from lightning.pytorch import Trainer
+from torch import Tensor
 
 from datamodules.loader import BatchLoader, Epochs
 from vaezoo.models import DIPVAE, TCVAE, AnnealedVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
@@ -76,3 +80,29 @@ def a_batch(
 def in_order(batches: list[Batch], shuffle: bool = False) -> BatchLoader:
     """These batches in the zoo's own loader, which a Trainer resumes and which draws no random numbers of its own."""
     return BatchLoader(lambda ids, _: batches[int(ids)], Epochs(torch.arange(len(batches)), 1, shuffle, seed=0))
+
+
+models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
+Make = Callable[[], VAE]
+
+
+def trainer(folder: Path, steps: int, **options: object) -> Trainer:
+    return Trainer(
+        default_root_dir=folder,
+        max_steps=steps,
+        accelerator="cpu",
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def loader(batches: int) -> BatchLoader:
+    """Shuffled batches of the zoo's own loader, which resumes where it stopped."""
+    images = a_batch(8 * batches).x
+
+    def fetch(ids: Tensor, labelled: int) -> Batch:
+        return a_batch(len(ids))._replace(x=images[ids])
+
+    return BatchLoader(fetch, Epochs(torch.arange(len(images)), 8, shuffle=True, seed=0))

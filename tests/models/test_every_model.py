@@ -1,45 +1,16 @@
 """What every model of the zoo must do."""
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from lightning.pytorch import Callback, Trainer
+from lightning.pytorch import Callback
 from torch import Tensor
 
 import vaezoo
-from datamodules.loader import BatchLoader, Epochs
-from tests.zoo import MODELS, SHAPE, a_batch, in_order
+from tests.helpers.zoo import MODELS, SHAPE, Make, a_batch, in_order, loader, models, trainer
 from vaezoo.models import BetaVAE
-from vaezoo.models.base import VAE
-from vaezoo.types import Batch
-
-models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-Make = Callable[[], VAE]
-
-
-def trainer(folder: Path, steps: int, **options: object) -> Trainer:
-    return Trainer(
-        default_root_dir=folder,
-        max_steps=steps,
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        **options,  # type: ignore[arg-type]
-    )
-
-
-def loader(batches: int) -> BatchLoader:
-    """Shuffled batches of the zoo's own loader, which resumes where it stopped."""
-    images = a_batch(8 * batches).x
-
-    def fetch(ids: Tensor, labelled: int) -> Batch:
-        return a_batch(len(ids))._replace(x=images[ids])
-
-    return BatchLoader(fetch, Epochs(torch.arange(len(images)), 8, shuffle=True, seed=0))
 
 
 @models

@@ -12,24 +12,15 @@ import yaml
 
 import vaezoo
 from datamodules import Shapes3DDataModule
+from tests.helpers.commands import SHORT, the_run
+from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
 from vaezoo.metrics import MIG
-
-ROOT = Path(__file__).parent.parent
-SHORT = ["--trainer.max_steps=2", "--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0"]
 
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VAEZOO_RUN", raising=False)
-    monkeypatch.delenv("VAEZOO_LAST", raising=False)
-    monkeypatch.delenv("VAEZOO_DEBUG", raising=False)
-
-
-def the_run(experiment: str) -> Path:
-    (folder,) = (Path("runs") / experiment).iterdir()
-    return folder
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:

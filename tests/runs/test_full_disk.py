@@ -11,8 +11,7 @@ import torch
 import yaml
 
 import vaezoo
-from tests.datamodules.test_cache import small_disk  # noqa: F401  # a fixture
-from tests.fuzz.harness import attempt
+from tests.helpers.harness import attempt
 from vaezoo.cli.failures import explain
 from vaezoo.models import BetaVAE
 from vaezoo.nn.networks import DenseNetwork
@@ -45,7 +44,6 @@ def limited(work: Callable[[], tuple[int, str]], size: int) -> tuple[int, str]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run with a checkpoint."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VAEZOO_RUN", raising=False)
     folder = tmp_path / "run"
     (folder / "checkpoints").mkdir(parents=True)
     model = BetaVAE((1, 64, 64), latent_dim=2, network=DenseNetwork([4], [4]))
@@ -110,7 +108,7 @@ def test_codes(folder: Path) -> None:
     assert leftovers(Path("runs")) == []
 
 
-def test_a_fit_on_a_small_disk(small_disk: Path, folder: Path) -> None:  # noqa: F811
+def test_a_fit_on_a_small_disk(small_disk: Path, folder: Path) -> None:
     code, line = attempt(["fit", *WIDE, *BLOBS, f"--runs_dir={small_disk}"])
     assert code != 0
     assert "write" in line

@@ -15,14 +15,14 @@ import wandb
 import yaml
 from lightning.pytorch import Trainer
 
-from tests.test_resuming import same
-from vaezoo import cli
+from tests.helpers.paths import ROOT
+from tests.helpers.resuming import same
 from vaezoo.callbacks import StopOnSignal
+from vaezoo.cli import trainer
 from vaezoo.cli.main import run
 from vaezoo.runs.checkpoint_io import read_checkpoint
 from vaezoo.runs.files import DRAFT
 
-ROOT = Path(__file__).parent.parent
 FIT = [
     "--model=BetaVAE",
     "--model.network=DenseNetwork",
@@ -54,8 +54,6 @@ COMMAND = [sys.executable, "-m", "vaezoo", "fit", *LARGE]
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("VAEZOO_RUN", "VAEZOO_LAST", "VAEZOO_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def fit(steps: int, *more: str, last: str = "last") -> int:
@@ -131,7 +129,7 @@ def test_another_model_does_not_continue_a_run(option: str, message: str, capsys
 
 def test_a_tracked_run_is_found_by_its_last_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    monkeypatch.setattr(cli, "settle", lambda *args: found.append(args[-1]))
+    monkeypatch.setattr(trainer, "fill_in_logger", lambda *args: found.append(args[-1]))
     assert fit(2) == 0
     fit(4, "--trainer.logger=WandbLogger", "--trainer.logger.init_args.mode=disabled")
     wandb.finish()

@@ -2,13 +2,13 @@
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-DATA = Path(__file__).parents[1] / "data"
+from tests.helpers.paths import DATA
+
 SIZES = (3, 6, 10, 8, 8)
 GRID = np.stack(np.unravel_index(np.arange(np.prod(SIZES)), SIZES), axis=1)
 NAMES = ("perfect", "rotation", "noise", "shared", "duplicate", "dead")

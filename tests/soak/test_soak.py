@@ -26,7 +26,6 @@ def test_growth_is_found(name: str, by: int) -> None:
 
 
 def test_a_short_run_leaves_no_files_threads_or_figures_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VAEZOO_RUN", raising=False)
     arguments, data, _ = MODELS["PartedVAE"]
     monkeypatch.setitem(MODELS, "PartedVAE", (arguments, data, ["SavePictures", "SavePriors"]))  # one of each kind
     samples = soak("PartedVAE", tmp_path, steps=18, minutes=5, every=2)

@@ -6,11 +6,10 @@ import math
 import pytest
 import torch
 
-from tests.test_models import Make, models
-from tests.zoo import MODELS, a_batch
-from vaezoo import latents, mixture
+from tests.helpers.zoo import MODELS, Make, a_batch, models
 from vaezoo.functional import LOGVAR_RANGE, bhattacharyya, bounded, gaussian_kl, gaussian_kl_between, reconstruction
 from vaezoo.models.base import VAE
+from vaezoo.nn import latents, mixture
 from vaezoo.regularizers import Overlap
 
 FAR = 1e4

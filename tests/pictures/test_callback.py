@@ -6,9 +6,8 @@ import torch
 from lightning.pytorch import Trainer
 from torch import Tensor
 
-from tests.datamodules.toy import ToyDataModule
-from tests.test_models import loader, trainer
-from tests.zoo import MODELS
+from tests.helpers.toy import ToyDataModule
+from tests.helpers.zoo import MODELS, loader, trainer
 from vaezoo.models import LaRVAE
 from vaezoo.models.base import VAE
 from vaezoo.nn.networks import DenseNetwork

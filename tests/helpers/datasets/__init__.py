@@ -1,0 +1,1 @@
+"""Small datasets, written as they are published."""
