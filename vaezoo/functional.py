@@ -215,6 +215,25 @@ def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
     return torch.stack([F.cross_entropy(x, y, ignore_index=-1, reduction="none") for x, y in columns]).sum(0)
 
 
+def check_classes(labels: Tensor, sizes: Sequence[int]) -> None:
+    """Raise an error unless labels are class indices; it waits for the device.
+
+    Args:
+        labels: One column a variable, (B, variables); NaN where a label is not known.
+        sizes: Number of classes of each variable.
+    """
+    if labels.shape[1] != len(sizes):
+        raise ValueError(
+            f"labels have {labels.shape[1]} columns, the model has {len(sizes)} discrete variables: choose as many "
+            "labels, with data.labelled_factors on the command line"
+        )
+    classes = (labels == labels.round()) & (labels >= 0) & (labels < labels.new_tensor(sizes))
+    if not bool((labels.isnan() | classes).all()):
+        raise ValueError(
+            f"labels must be class indices below {tuple(sizes)}: on the command line, data.label_form=index gives them"
+        )
+
+
 def label_accuracy(classes: Tensor, labels: Tensor) -> Tensor:
     """Share of the known labels, those that are not NaN, that equal the classes, (B, variables) each; a scalar."""
     known = ~labels.isnan()

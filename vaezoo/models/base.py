@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict
 
 import torch
+from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from vaezoo.functional import Likelihood, full_precision, reconstruction
-from vaezoo.models.autoencoder import Autoencoder
 from vaezoo.models.noise import seed_batch
+from vaezoo.nn.autoencoder import Autoencoder
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network, Shape
 from vaezoo.regularizers import KL, Regularizer
@@ -29,7 +30,7 @@ class VAEOptions(TypedDict, total=False):
     lr: float
 
 
-class VAE(Autoencoder):
+class VAE(Autoencoder, LightningModule):
     """Variational autoencoder (Kingma & Welling, 2014); with other latents and regularizers, any model of the zoo.
 
     A paper is a subclass that names its latents and its regularizers.
