@@ -16,7 +16,7 @@ from vaezoo.nn.mixture import MixtureLatent
 from vaezoo.nn.networks import PartedVAENetwork, Shape
 from vaezoo.regularizers import AggregatePosterior, Capacity, Entropy, Overlap, Regularizer
 from vaezoo.schedules import linear
-from vaezoo.types import Batch, Posterior
+from vaezoo.types import AnyBatch, Batch, Posterior
 
 SHARPNESS, SHARPENING_STEPS = 8.0, 35_000  # of the attention, from 1 by 2e-4 a batch; released code, not in the paper
 
@@ -114,8 +114,9 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         posterior = self._posterior(features, c, chosen, linear(self.step, 1.0, SHARPNESS, SHARPENING_STEPS))
         return posterior, {"z": posterior["z"].rsample(), "u": posterior["u"].rsample(), "c": chosen}
 
-    def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
+    def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """A supervised step where rows are labelled, then a full one; without a Trainer, the loss of the latter."""
+        batch = self.receive(batch)
         if self._trainer is None:
             return super().training_step(self._unlabelled(batch))
         loss = None
@@ -128,7 +129,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
             loss = super().training_step(self._unlabelled(batch))
             self.optimize(FULL, loss)
         if loss is None:
-            raise ValueError("labels_only needs labelled images: set the data's `labels`")
+            raise ValueError("labels_only needs labelled images: let the loader yield labels (data.labels)")
         self.reduce_lr()
         return loss.detach()
 
@@ -137,14 +138,14 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         _, c = self._features_and_classes(x)
         return label_cross_entropy(c.logits, y).mean(), label_accuracy(c.classes(), y)
 
-    def validation_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
+    def validation_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss in evaluation, and the accuracy of q(c|x) where the labels are those of c."""
-        self._log_accuracy("val", batch)
+        self._log_accuracy("val", self.receive(batch))
         return super().validation_step(batch)
 
-    def test_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
+    def test_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss in evaluation, and the accuracy of q(c|x) where the labels are those of c."""
-        self._log_accuracy("test", batch)
+        self._log_accuracy("test", self.receive(batch))
         return super().test_step(batch)
 
     def configure_optimizers(self) -> Any:
