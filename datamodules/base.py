@@ -220,12 +220,12 @@ class ImageDataModule(LightningDataModule):
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         """Move images and labels; the mask stays on the host, where picking rows by it is free."""
-        return Batch(batch.x.to(device, non_blocking=True), batch.y.to(device, non_blocking=True), batch.labelled)
+        return batch.to(device)
 
     def on_after_batch_transfer(self, batch: Batch, dataloader_idx: int) -> Batch:
         """Bytes become floats in [0, 1] on the device: a quarter of the traffic."""
         x = self._resident_on(batch.x.device).images(batch.x) if self.device_resident else batch.x
-        return batch._replace(x=x.float().mul_(1 / 255))  # faster than a division, and 255 still becomes 1 exactly
+        return batch._replace(x=x).floats()
 
     def _evaluation(self, ids: Tensor) -> BatchLoader | list[BatchLoader]:
         if not len(ids):

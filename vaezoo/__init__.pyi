@@ -25,6 +25,9 @@ from .models import (
     PartedVAE as PartedVAE,
     WeLaVAE as WeLaVAE,
 )
+from .nn.autoencoder import (
+    Autoencoder as Autoencoder,
+)
 from .nn.latents import (
     ConcreteLatent as ConcreteLatent,
     GaussianLatent as GaussianLatent,

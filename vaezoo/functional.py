@@ -170,14 +170,22 @@ def observed_labels(y: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Tell labels that are there from those that are not.
 
     Args:
-        y: One-hot labels side by side, (B, Σ sizes); a label with a NaN in it is unobserved.
+        y: One-hot labels side by side, (B, Σ sizes); or class indices, (B, labels). A label with a NaN in it is
+            unobserved; so are all where y is (B, 0).
         sizes: Number of classes of each label.
 
     Returns:
-        y with zeros for unobserved labels, (B, Σ sizes), and which labels are observed, bool (B, labels).
+        One-hot labels with zeros for unobserved ones, (B, Σ sizes), and which are observed, bool (B, labels).
     """
-    if y.ndim != 2 or y.shape[1] != sum(sizes):
-        raise ValueError(f"labels of {list(sizes)} classes, one-hot, are (B, {sum(sizes)}), not {tuple(y.shape)}")
+    columns = sum(sizes)
+    if y.ndim != 2 or y.shape[1] not in (columns, len(sizes), 0):
+        forms = f"(B, {columns}), one-hot, or (B, {len(sizes)}), class indices"
+        raise ValueError(f"labels of {list(sizes)} classes are {forms}, not {tuple(y.shape)}")
+    if y.shape[1] < columns:
+        indices = y if y.shape[1] else y.new_full((len(y), len(sizes)), torch.nan)
+        pairs = zip(indices.split(1, dim=1), sizes, strict=True)
+        hot = [torch.where(i.isnan(), torch.nan, (i == torch.arange(k, device=y.device)).to(y)) for i, k in pairs]
+        y = torch.cat(hot, dim=1)
     labels = y.split(list(sizes), dim=1)
     observed = [~label.isnan().any(1, keepdim=True) for label in labels]
     known = [torch.where(there, label, 0.0) for there, label in zip(observed, labels, strict=True)]
@@ -213,6 +221,20 @@ def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
     targets = torch.where(labels.isnan(), -1, labels).long()
     columns = zip(logits, targets.unbind(1), strict=True)
     return torch.stack([F.cross_entropy(x, y, ignore_index=-1, reduction="none") for x, y in columns]).sum(0)
+
+
+def check_classes(labels: Tensor, sizes: Sequence[int]) -> None:
+    """Raise an error unless labels are class indices; it waits for the device.
+
+    Args:
+        labels: One column a variable, (B, variables); NaN where a label is not known.
+        sizes: Number of classes of each variable.
+    """
+    if labels.shape[1] != len(sizes):
+        raise ValueError(f"labels have {labels.shape[1]} columns for {len(sizes)} variables: set data.labelled_factors")
+    classes = (labels == labels.round()) & (labels >= 0) & (labels < labels.new_tensor(sizes))
+    if not bool((labels.isnan() | classes).all()):
+        raise ValueError(f"labels must be class indices below {tuple(sizes)}: set data.label_form to index")
 
 
 def label_accuracy(classes: Tensor, labels: Tensor) -> Tensor:

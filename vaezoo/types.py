@@ -1,18 +1,22 @@
 """The shapes that flow through a VAE: what comes in, what the model makes of it, what it costs."""
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 from typing_extensions import Self
+
+IMAGE_KEYS = ("x", "image", "images", "img")
+LABEL_KEYS = ("y", "label", "labels", "target", "targets")
 
 
 class Batch(NamedTuple):
     """Images with their labels.
 
     Attributes:
-        x: Images in [0, 1], (B, C, H, W).
-        y: Labels, (B, K); rows that are not labelled hold NaN.
+        x: Images in [0, 1], (B, C, H, W); bytes on their way to the device.
+        y: Labels, (B, K); NaN where a label is unknown. K is 0 where the data has no labels at all.
         labelled: Which rows carry a label, (B,) bool. It may stay on the host: picking rows by a host mask
             needs no device synchronisation.
     """
@@ -21,9 +25,78 @@ class Batch(NamedTuple):
     y: Tensor
     labelled: Tensor
 
+    @classmethod
+    def of(cls, batch: "AnyBatch") -> "Batch":
+        """A batch from whatever a loader yields; a `Batch` is returned as it is.
+
+        Args:
+            batch: Images; (images, labels); or a mapping such as {"image": …, "label": …}. Labels are (B,) or (B, K),
+                class indices or numbers, NaN where one is unknown. A row is labelled if any of its labels is known.
+        """
+        if isinstance(batch, Batch):
+            return batch
+        images, labels = _parts(batch)
+        if not isinstance(images, Tensor):
+            raise TypeError(f"images must be a tensor, not a {type(images).__name__}: {_FORMS}")
+        if labels is None:
+            return cls.unlabelled(images)
+        if not isinstance(labels, Tensor) or labels.ndim not in (1, 2) or len(labels) != len(images):
+            found = tuple(labels.shape) if isinstance(labels, Tensor) else f"a {type(labels).__name__}"
+            raise ValueError(f"labels of {len(images)} images must be a tensor (B,) or (B, K), not {found}")
+        y = labels if labels.ndim == 2 else labels[:, None]
+        if not y.is_floating_point():  # class indices, all known: the mask needs no look at the device
+            return cls(images, y.float(), torch.ones(len(y), dtype=torch.bool))
+        return cls(images, y.float() if y.dtype == torch.float64 else y, ~y.isnan().all(1))
+
+    @classmethod
+    def unlabelled(cls, images: Tensor) -> "Batch":
+        """Images without labels."""
+        y = torch.empty(len(images), 0, device=images.device)
+        return cls(images, y, torch.zeros(len(images), dtype=torch.bool))
+
     def at(self, rows: Tensor) -> "Batch":
         """The rows of a mask, or at indices."""
         return Batch(self.x[rows], self.y[rows], self.labelled[rows])
+
+    def to(self, device: torch.device) -> "Batch":
+        """Images and labels on a device; the mask stays where it is, on the host if it can."""
+        return Batch(self.x.to(device, non_blocking=True), self.y.to(device, non_blocking=True), self.labelled)
+
+    def floats(self) -> "Batch":
+        """Bytes become floats in [0, 1]; floats stay as they are."""
+        if self.x.is_floating_point():
+            return self
+        if self.x.dtype != torch.uint8:
+            raise TypeError(f"images are {self.x.dtype}: give floats in [0, 1], or bytes (torch.uint8) from 0 to 255")
+        return self._replace(x=self.x.float().mul_(1 / 255))  # faster than a division, and 255 still becomes 1 exactly
+
+    def twice(self) -> "Batch":
+        """All images without labels, followed by the same with theirs: a stream, and the labelled images beside it."""
+        unknown, stream = torch.full_like(self.y, torch.nan), torch.zeros_like(self.labelled)
+        return Batch(torch.cat([self.x, self.x]), torch.cat([unknown, self.y]), torch.cat([stream, self.labelled]))
+
+
+AnyBatch = Batch | Tensor | Sequence[Any] | Mapping[str, Any]
+"""What loaders yield: `Batch.of` makes a `Batch` of it."""
+
+_FORMS = (
+    "a batch is images, (images, labels), a vaezoo.Batch, or a mapping with images at one of "
+    f"{', '.join(IMAGE_KEYS)} and labels, if any, at one of {', '.join(LABEL_KEYS)}"
+)
+
+
+def _parts(batch: Any) -> tuple[Any, Any]:
+    """Images and labels, None where there are none."""
+    if isinstance(batch, Mapping):
+        images, labels = (next((batch[key] for key in keys if key in batch), None) for keys in (IMAGE_KEYS, LABEL_KEYS))
+        if images is None:
+            raise ValueError(f"a batch with the keys {', '.join(map(str, batch))} holds no images: {_FORMS}")
+        return images, labels
+    if isinstance(batch, (tuple, list)):
+        if len(batch) not in (1, 2):
+            raise ValueError(f"a batch of {len(batch)} parts: {_FORMS}")
+        return batch[0], batch[1] if len(batch) == 2 else None
+    return batch, None
 
 
 class Posterior(Protocol):

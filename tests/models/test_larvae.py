@@ -172,14 +172,28 @@ def test_labels_are_replaced_in_training_only() -> None:
     assert model.terms(batch)["replacement"].loss == 0
 
 
-def test_unlabelled_batches_train_without_labels_and_whole_ones_are_an_error() -> None:
+def test_batches_without_labelled_images_train_the_other_terms() -> None:
     model = larvae()
     terms = model.terms(a_batch(4, labels=K))
     assert terms["labels"].loss == terms["replacement"].loss == 0
-    with pytest.raises(ValueError, match="labelled_batch_size above 0"):
-        model.terms(semi_supervised(stream=0))
     with pytest.raises(ValueError, match="label_dim"):
         LaRVAE(SHAPE, 1, 0, network=NETWORK).terms(semi_supervised())
+
+
+def test_images_that_are_all_labelled_are_read_by_every_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The supervised terms are those of the images beside any stream, the others those of the images as a stream."""
+    monkeypatch.setattr(Gaussian, "rsample", lambda q: q.mean + 0.5 * (q.logvar / 2).exp())
+    model, batch = larvae(), semi_supervised(stream=0)
+    images, labels = batch.x, batch.y
+    beside = semi_supervised()._replace(x=torch.cat([a_batch(STREAM, seed=5).x, images]))
+    beside.y[STREAM:] = labels
+    found, supervised = model.terms((images, labels)), model.terms(beside)
+    unlabelled = Batch(images, torch.full_like(labels, torch.nan), torch.zeros(LABELLED, dtype=torch.bool))
+    for name, term in model.terms(unlabelled).items():
+        expected = supervised[name] if name in ("labels", "replacement") else term
+        torch.testing.assert_close(found[name].loss, expected.loss, rtol=1e-6, atol=1e-6)
+    assert found["labels"].loss > 0
+    assert found["replacement"].loss > 0
 
 
 def test_images_are_generated_from_labels() -> None:

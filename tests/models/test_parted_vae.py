@@ -291,7 +291,7 @@ def test_the_schedulers_see_the_epoch_s_mean_losses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        (labelled(sizes=(3, 2)), "2 columns, c has 1 variables"),
+        (labelled(sizes=(3, 2)), "2 columns for 1 variables"),
         (labelled()._replace(y=labelled().y / 2), "class indices"),
         (labelled(sizes=(5,)), "class indices below"),
     ],

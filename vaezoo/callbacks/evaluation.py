@@ -11,7 +11,7 @@ from torchmetrics import Metric
 from vaezoo.metrics import MIG, SAP
 from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, categorical, discrete_sizes
 from vaezoo.models.base import VAE
-from vaezoo.types import Batch
+from vaezoo.types import AnyBatch, Batch
 
 
 class EvaluateDisentanglement(Callback):
@@ -99,16 +99,15 @@ class EvaluateDisentanglement(Callback):
             return
         left = -(-self.images // trainer.world_size)
         for loader in _loaders(trainer):
-            for batch in loader:
-                known = Batch(*(part[batch.labelled][:left] for part in batch))
+            for batch in map(Batch.of, loader):
+                known = Batch(*(part[batch.labelled][:left] for part in batch)).to(device).floats()
                 left -= len(known.x)
                 if len(known.x):
-                    moved = Batch(known.x.to(device), known.y.to(device), known.labelled)
-                    yield moved, moved.y
+                    yield known, known.y
                 if not left:
                     return
 
 
-def _loaders(trainer: Trainer) -> Iterator[Iterator[Batch]]:
+def _loaders(trainer: Trainer) -> Iterator[Iterator[AnyBatch]]:
     loaders = trainer.val_dataloaders
     yield from loaders if isinstance(loaders, list) else [] if loaders is None else [loaders]

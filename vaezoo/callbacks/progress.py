@@ -6,7 +6,7 @@ from typing import Any
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import TQDMProgressBar
 
-from vaezoo.types import Batch
+from vaezoo.types import AnyBatch, Batch
 
 
 class ThroughputBar(TQDMProgressBar):
@@ -28,10 +28,10 @@ class ThroughputBar(TQDMProgressBar):
         super().on_train_start(*args)
 
     def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Batch, batch_idx: int
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: AnyBatch, batch_idx: int
     ) -> None:
         """Count the images of the batch."""
-        self._images += len(batch.x)
+        self._images += len(Batch.of(batch).x)
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
 
     def get_metrics(

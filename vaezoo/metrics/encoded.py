@@ -11,7 +11,6 @@ from torchmetrics import Metric
 
 from vaezoo.metrics.base import ScoreMetric
 from vaezoo.models.base import VAE
-from vaezoo.nn.latents import LatentGroup
 from vaezoo.types import Batch, Forward
 
 Split = Literal["train", "val", "test", "all"]
@@ -138,24 +137,19 @@ def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
     """Columns of a model's codes that belong to the groups, those of discrete groups last."""
     columns: dict[bool, list[int]] = {False: [], True: []}
     start = 0
-    groups = _decoded(model)
-    for name, group in groups.items():
+    for name, group in model.decoded.items():
         if latents is None or name in latents:
             columns[bool(group.classes)] += range(start, start + group.size)
         start += group.size
-    if unknown := sorted(set(latents or ()) - set(groups)):
-        raise ValueError(f"no latent group is called {unknown[0]!r}; the model decodes {', '.join(groups)}")
+    if unknown := sorted(set(latents or ()) - set(model.decoded)):
+        raise ValueError(f"no latent group is called {unknown[0]!r}; the model decodes {', '.join(model.decoded)}")
     return columns[False] + columns[True]
 
 
 def discrete_sizes(model: VAE, latents: Sequence[str] | None = None) -> tuple[int, ...]:
     """Class counts of the discrete latents, in the order of their columns."""
-    groups = _decoded(model)
-    return tuple(k for name, group in groups.items() if latents is None or name in latents for k in group.classes)
-
-
-def _decoded(model: VAE) -> dict[str, LatentGroup]:
-    return {name: group for name, group in model.latents.items() if group.decoded}  # the others are no part of a code
+    chosen = [group for name, group in model.decoded.items() if latents is None or name in latents]
+    return tuple(k for group in chosen for k in group.classes)
 
 
 def categorical(data: EvaluationData | None) -> tuple[int, ...]:

@@ -7,13 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from vaezoo.functional import Likelihood, full_precision, reconstruction
-from vaezoo.models.autoencoder import Autoencoder
 from vaezoo.models.noise import seed_batch
+from vaezoo.models.receiving import Receiver
+from vaezoo.nn.autoencoder import Autoencoder
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network, Shape
 from vaezoo.regularizers import KL, Regularizer
 from vaezoo.specs import plain
-from vaezoo.types import Batch, Forward, Term
+from vaezoo.types import AnyBatch, Batch, Forward, Term
 
 
 class _LogOptions(TypedDict):
@@ -29,10 +30,11 @@ class VAEOptions(TypedDict, total=False):
     lr: float
 
 
-class VAE(Autoencoder):
+class VAE(Autoencoder, Receiver):
     """Variational autoencoder (Kingma & Welling, 2014); with other latents and regularizers, any model of the zoo.
 
-    A paper is a subclass that names its latents and its regularizers.
+    A paper is a subclass that names its latents and its regularizers. Loaders may yield whatever `Batch.of` takes:
+    images, (images, labels), mappings or a `Batch`, as floats in [0, 1] or as bytes.
 
     Args:
         image_shape: Channels, height and width.
@@ -94,9 +96,19 @@ class VAE(Autoencoder):
                 sample = regularizer.on_sample(sample, batch)
         return Forward(posterior, sample, *self.decode_with_labels(sample), self.encode)
 
-    def terms(self, batch: Batch) -> dict[str, Term]:
-        """Named summands of the loss: "recon" and one entry a regularizer."""
-        return self.objective(batch, self._rows(batch))
+    def terms(self, batch: AnyBatch) -> dict[str, Term]:
+        """Named summands of the loss: "recon" and one entry a regularizer.
+
+        In training, supervised terms read the labelled images and every other term the rest. Where all images are
+        labelled they are encoded twice: without labels for the other terms, and with them.
+        """
+        batch, split = self.receive(batch), False
+        if self.training:
+            self._check_for_labels(batch)
+            split = any(term.supervised for term in self._terms().values())
+        if split and batch.labelled.all():
+            batch = batch.twice()
+        return self.objective(batch, _rows(batch) if split else None)
 
     def objective(self, batch: Batch, rows: Mapping[bool, Tensor] | None) -> dict[str, Term]:
         """All that a step computes before its backward pass, from the batch to the terms.
@@ -119,27 +131,27 @@ class VAE(Autoencoder):
         """−log p(x|z), the batch mean."""
         return Term(reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).mean(), {})
 
-    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Make the batch's noise a function of seed, rank and batch; Lightning restores the number of the batch."""
         seed_batch(self.trainer.global_rank, self.trainer.fit_loop.total_batch_idx, self.device)
 
-    def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
+    def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""
         loss = self._log_terms("train", batch)
         self.step = self.step + 1  # not in place: the backward pass may still read the old one
         return loss
 
-    def validation_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
+    def validation_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss in evaluation."""
         return self._log_terms("val", batch)
 
-    def test_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
+    def test_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss in evaluation."""
         return self._log_terms("test", batch)
 
-    def predict_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
+    def predict_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Codes of a batch."""
-        return self.codes(batch)
+        return self.codes(self.receive(batch))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam; regularizers with parameters of their own get their own options."""
@@ -155,20 +167,16 @@ class VAE(Autoencoder):
     def _terms(self) -> dict[str, Regularizer]:
         return {name: module for name, module in self.regularizers.items() if isinstance(module, Regularizer)}
 
-    def _rows(self, batch: Batch) -> dict[bool, Tensor] | None:
-        """Images that terms read, by whether they are supervised: in training, labelled ones are for those alone."""
-        if not self.training or not any(term.supervised for term in self._terms().values()):
-            return None
-        if batch.labelled.all():
+    def _check_for_labels(self, batch: Batch) -> None:
+        readers = [name for name, term in self._terms().items() if term.supervised or term.reads_labels]
+        if readers and not batch.y.shape[1]:
             raise ValueError(
-                "every image of the batch is labelled, none is left for the unsupervised terms: "
-                "let labelled images come beside the others with data.labelled_batch_size above 0"
+                f"{type(self).__name__}'s term {readers[0]!r} reads labels, and the loader yields images alone: "
+                "let it yield (images, labels), with NaN for those that are unknown"
             )
-        # Indices, found on the host: how many rows a mask picks is nothing that a compiler could know.
-        masks = {False: ~batch.labelled, True: batch.labelled}
-        return {key: mask.nonzero()[:, 0].to(batch.x.device, non_blocking=True) for key, mask in masks.items()}
 
-    def _log_terms(self, stage: str, batch: Batch) -> Tensor:
+    def _log_terms(self, stage: str, batch: AnyBatch) -> Tensor:
+        batch = self.receive(batch)
         terms = self.terms(batch)
         loss = torch.stack([term.loss for term in terms.values()]).sum()
         if self._trainer is not None:
@@ -178,3 +186,10 @@ class VAE(Autoencoder):
             self.log_dict({f"{stage}/{k}": v.detach() for k, v in values.items()}, prog_bar=stage == "train", **options)
             self.log_dict({f"{stage}/{k}": v.detach() for k, v in details.items()}, **options)
         return loss
+
+
+def _rows(batch: Batch) -> dict[bool, Tensor]:
+    """Images that terms read, by whether they are supervised: labelled ones are for those alone."""
+    # Indices, found on the host: how many rows a mask picks is nothing that a compiler could know.
+    masks = {False: ~batch.labelled, True: batch.labelled}
+    return {key: mask.nonzero()[:, 0].to(batch.x.device, non_blocking=True) for key, mask in masks.items()}

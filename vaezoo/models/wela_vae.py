@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from vaezoo.functional import Estimator, full_precision, observed_labels
+from vaezoo.functional import Estimator, check_classes, full_precision, observed_labels
 from vaezoo.models.base import VAE, VAEOptions
 from vaezoo.nn.latents import GaussianLatent
 from vaezoo.nn.networks import DenseNetwork, Network, Shape
 from vaezoo.regularizers import KL, LabelLikelihood, Regularizer, TotalCorrelation
-from vaezoo.types import Posterior
+from vaezoo.types import AnyBatch, Posterior
 
 GAMMA = {2: 2000.0, 3: 1500.0, 4: 1000.0, 5: 800.0, 6: 750.0, 7: 600.0, 8: 500.0}  # Table 1, for 64×64 pixels
 
@@ -21,6 +21,7 @@ class WeLaVAE(VAE):
     """WeLa-VAE (Margonis et al., 2020, Eq. 4): image and weak labels share the latents, which are made independent.
 
     The encoder reads q(z|x, y), labels one-hot beside the image; one decoder trunk gives the image and every label.
+    Batches hold labels one-hot side by side or as class indices, one column a label.
     Three things go beyond the paper. Any number of latents: `latent_dim`. Labels that are observed in part: a label
     with NaN enters the encoder as zeros and drops out of the likelihood, as in `LabelLikelihood`; `y=None` stands for
     no label at all. Labels removed from the encoder: `labels_in_encoder=False`.
@@ -71,8 +72,15 @@ class WeLaVAE(VAE):
             self.encoder = network.encoder(self.image_shape, self.label_sizes)
         self.decoder = network.decoder(self.image_shape, latent_dim, self.label_sizes)
 
+    def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
+        """Loss of one batch; once an epoch, as it waits for the device, class indices are checked."""
+        batch = self.receive(batch)
+        if batch_idx == 0 and batch.y.shape[1] == len(self.label_sizes):
+            check_classes(batch.y, self.label_sizes)
+        return super().training_step(batch)
+
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
-        """q(z|x, y) for images (B, C, H, W) and labels (B, Σ label_sizes), which may be missing in part or at all."""
+        """q(z|x, y) for images (B, C, H, W) and labels as `observed_labels` takes them, in part or none at all."""
         if not self.labels_in_encoder:
             return super().encode(x)
         known = x.new_zeros(len(x), sum(self.label_sizes)) if y is None else observed_labels(y, self.label_sizes)[0]

@@ -12,7 +12,7 @@ from torchvision.utils import save_image
 
 from vaezoo.models.base import VAE
 from vaezoo.pictures.grids import grid
-from vaezoo.types import Batch
+from vaezoo.types import AnyBatch, Batch
 
 
 @runtime_checkable
@@ -43,13 +43,15 @@ class Pictures(Callback):
         raise NotImplementedError
 
     def on_validation_batch_start(
-        self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int, dataloader_idx: int = 0
+        self, trainer: Trainer, pl_module: LightningModule, batch: AnyBatch, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
         """Keep the first validation images."""
         if batch_idx == 0:
             self._keep(batch)
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int) -> None:
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: AnyBatch, batch_idx: int
+    ) -> None:
         """Keep the first training images where nothing is held out."""
         if self._batch is None:
             self._keep(batch)
@@ -63,8 +65,8 @@ class Pictures(Callback):
         """Draw the final model."""
         self._draw(trainer, pl_module)
 
-    def _keep(self, batch: Batch) -> None:
-        self._batch = Batch(*(field[: self.images] for field in batch))
+    def _keep(self, batch: AnyBatch) -> None:
+        self._batch = Batch(*(field[: self.images] for field in Batch.of(batch))).floats()
 
     @torch.no_grad()
     def _draw(self, trainer: Trainer, model: LightningModule) -> None:

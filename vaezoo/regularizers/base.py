@@ -20,6 +20,8 @@ class Regularizer(Specified, nn.Module):
     supervised: bool = False
     """Whether `forward` reads labels. In training, a model with such terms shows them the labelled images and shows
     every other term the rest."""
+    reads_labels: bool = False
+    """Whether training on images alone is an error, as it always is for supervised terms."""
 
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
         """Change what is decoded, in training only; called between sampling and decoding."""

@@ -21,6 +21,8 @@ class LabelLikelihood(Regularizer):
         gamma: Weight.
     """
 
+    reads_labels = True
+
     def __init__(self, gamma: float = 1.0) -> None:
         super().__init__()
         self.gamma = gamma

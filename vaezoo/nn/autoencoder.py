@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import torch
-from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from vaezoo.functional import full_precision
@@ -13,8 +12,10 @@ from vaezoo.specs import Specified
 from vaezoo.types import Batch, Posterior
 
 
-class Autoencoder(Specified, LightningModule):
+class Autoencoder(Specified, nn.Module):
     """Encodes images to posteriors and decodes latents to images; draws, walks and transfers by the two.
+
+    A plain `nn.Module`, free of Lightning; `VAE` adds the training.
 
     Args:
         image_shape: Channels, height and width.
@@ -32,15 +33,18 @@ class Autoencoder(Specified, LightningModule):
         self.image_shape: Shape = _shape(image_shape)
         groups = {"z": GaussianLatent()} if latents is None else latents
         self.latents = {name: LatentGroup.build(group) for name, group in groups.items()}
-        if not self._decoded():
+        if not self.decoded:
             raise ValueError("the decoder has no latents to read: give the model a latent dimension or class")
         network = BurgessNetwork() if network is None else Network.build(network)
         self.encoder = network.encoder(self.image_shape)
         self.heads = nn.ModuleDict({name: group.head(network.features) for name, group in self.latents.items()})
         network.initialise(self.heads)
-        self.decoder = network.decoder(
-            self.image_shape, sum(group.size for group in self.latents.values() if group.decoded)
-        )
+        self.decoder = network.decoder(self.image_shape, sum(group.size for group in self.decoded.values()))
+
+    @property
+    def decoded(self) -> dict[str, LatentGroup]:
+        """Latent groups that the decoder reads, in its order; the others are no part of a code."""
+        return {name: group for name, group in self.latents.items() if group.decoded}
 
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
@@ -54,7 +58,7 @@ class Autoencoder(Specified, LightningModule):
 
     def decode(self, sample: Mapping[str, Tensor]) -> Tensor:
         """Logits of images from latents by group, (B, C, H, W)."""
-        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self._decoded()], dim=1))
+        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self.decoded], dim=1))
         return full_precision(logits)
 
     def decode_with_labels(self, sample: Mapping[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -70,7 +74,7 @@ class Autoencoder(Specified, LightningModule):
     def represent(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Deterministic codes, the latent groups that are decoded side by side, (B, D)."""
         posterior = self.encode(x, y)
-        return torch.cat([posterior[name].code() for name in self._decoded()], dim=1)
+        return torch.cat([posterior[name].code() for name in self.decoded], dim=1)
 
     def codes(self, batch: Batch) -> Tensor:
         """Deterministic codes of a batch, what scores read, (B, D); models that encode labels take them from it."""
@@ -128,7 +132,7 @@ class Autoencoder(Specified, LightningModule):
 
     def walkable(self) -> list[str]:
         """Posterior groups that a traversal changes something of: those that are decoded."""
-        return self._decoded()
+        return list(self.decoded)
 
     def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
         """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
@@ -139,9 +143,6 @@ class Autoencoder(Specified, LightningModule):
         sample = {key: code.repeat_interleave(steps, 0) for key, code in codes.items()}
         images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()
         return images.reshape(batch, steps, *self.image_shape)
-
-    def _decoded(self) -> list[str]:
-        return [name for name, group in self.latents.items() if group.decoded]
 
 
 def _shape(image_shape: Sequence[int]) -> Shape:

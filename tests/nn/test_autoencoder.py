@@ -1,0 +1,50 @@
+"""The autoencoder on its own: all that a trained model is used for, without Lightning."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from tests.zoo import MODELS, NETWORK, SHAPE, a_batch
+from vaezoo import Autoencoder, ConcreteLatent, GaussianLatent
+from vaezoo.models.base import VAE
+
+USE = """
+import sys, torch
+from vaezoo import Autoencoder, ConcreteLatent, DenseNetwork, GaussianLatent
+model = Autoencoder((1, 16, 16), {"z": GaussianLatent(4), "c": ConcreteLatent([3])}, DenseNetwork((8,), (8,))).eval()
+x = torch.rand(2, 1, 16, 16)
+assert model.represent(x).shape == (2, 7)
+assert model.reconstruct(x).shape == model.sample(2).shape == x.shape
+assert len(model.traverse(x, "c")) == 1
+model.load_state_dict(model.state_dict())
+assert isinstance(model, torch.nn.Module)
+print([name for name in sys.modules if name.partition(".")[0] in ("lightning", "pytorch_lightning", "torchmetrics")])
+"""
+
+
+def test_it_is_used_without_importing_lightning() -> None:
+    done = subprocess.run([sys.executable, "-c", USE], capture_output=True, text=True, timeout=120)
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+@pytest.mark.parametrize("name", ["VAE", "VAE with discrete latents", "BetaVAE"])
+def test_a_trained_model_s_weights_go_into_an_autoencoder(name: str) -> None:
+    model, x = MODELS[name]().eval(), a_batch(3).x
+    parts = {
+        key: value for key, value in model.state_dict().items() if key.partition(".")[0] not in ("step", "regularizers")
+    }
+    alone = Autoencoder(SHAPE, model.latents, NETWORK).eval()
+    alone.load_state_dict(parts)
+    assert torch.equal(alone.represent(x), model.represent(x))
+    assert torch.equal(alone.reconstruct(x), model.reconstruct(x))
+
+
+def test_only_decoded_latents_are_part_of_a_code() -> None:
+    latents = {"c": ConcreteLatent([3], decoded=False), "z": GaussianLatent(4)}
+    model = Autoencoder(SHAPE, latents, NETWORK)
+    assert list(model.decoded) == model.walkable() == ["z"]
+    assert model.represent(a_batch(2).x).shape == (2, 4)
+    with pytest.raises(ValueError, match="no latents to read"):
+        VAE(SHAPE, {"c": ConcreteLatent([3], decoded=False)}, network=NETWORK)
