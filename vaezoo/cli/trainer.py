@@ -103,10 +103,10 @@ class ZooCLI(LightningCLI):
 
     def _fill_in_model(self, config: Namespace, checkpoint: dict[str, Any] | None) -> None:
         """Take from the checkpoint and from the data what the configuration leaves to them."""
-        arguments = config.model.get("init_args") or Namespace()
+        arguments: Any = config.model.get("init_args", {})
         if checkpoint is not None:
             find(VAE, config.model.class_path).update_arguments(arguments, checkpoint)
-        if arguments.get("label_dim", 0) is None:  # one that is given must fit the data, and the model says so
+        if "label_dim" in arguments and arguments["label_dim"] is None:  # one that is given must fit the data, and the model says so
             parser = self._parser(self.subcommand)
             parser.link_arguments("data.label_size", "model.init_args.label_dim", apply_on="instantiate")
 

@@ -99,7 +99,9 @@ class VAE(Autoencoder):
     def on_train_start(self) -> None:
         """Tell the terms how many images there are."""
         images = getattr(self.trainer.train_dataloader, "dataset", None)
-        self._attach(len(images) if isinstance(images, Sized) else None)
+        # A run of 0.1.0 did not know, and goes on as it began.
+        if isinstance(images, Sized) and (self.dataset_size is not None or not self.step):
+            self._attach(len(images))
 
     def forward(self, batch: Batch) -> Forward:
         """Encode, sample, let regularizers change the sample, decode; in evaluation the sample is the mode."""
