@@ -52,7 +52,7 @@ MODELS: dict[str, Callable[[], VAE]] = {
         unsupervised={"kl": KL(), "tc": DiscriminatedTotalCorrelation(width=16)},
         network=NETWORK,
     ),
-    "WeLaVAE": lambda: WeLaVAE(SHAPE, [3], network=NETWORK),
+    "WeLaVAE": lambda: WeLaVAE(SHAPE, [3], dataset_size=100, network=NETWORK),
     "WeLaVAE, convolutional, its encoder without labels": lambda: WeLaVAE(
         SHAPE,
         [3],

@@ -181,9 +181,9 @@ def test_unlabelled_batches_train_without_labels_and_whole_ones_are_an_error() -
     with pytest.raises(ValueError, match="labelled_batch_size above 0"):
         model.terms(semi_supervised(stream=0))
     for label_dim in (1, K + 1):
-        with pytest.raises(ValueError, match=f"label_dim is {label_dim}, but the data has {K} labels.*labelled_factors"):
+        with pytest.raises(ValueError, match=f"label_dim is {label_dim}, but .* {K} labels.*data.labelled_factors"):
             LaRVAE(SHAPE, label_dim, 0, network=NETWORK).terms(semi_supervised())
-    with pytest.raises(ValueError, match="label_dim=data.label_size"):
+    with pytest.raises(ValueError, match=r"label_dim=data\.label_size"):
         LaRVAE(SHAPE, network=NETWORK)
 
 
@@ -213,7 +213,8 @@ def one_group(model: LaRVAE, unsupervised: dict[str, Regularizer]) -> VAE:
     state = model.state_dict()
     for kind in ("weight", "bias"):
         heads = [state.pop(f"heads.{name}.parameters_of.{kind}").chunk(2) for name in "yz"]
-        state[f"heads.z.parameters_of.{kind}"] = torch.cat([part for parts in zip(*heads, strict=True) for part in parts])
+        (means, nuisance), (logvars, more) = zip(*heads, strict=True)
+        state[f"heads.z.parameters_of.{kind}"] = torch.cat([means, nuisance, logvars, more])
     joined.load_state_dict(state)
     return joined
 
@@ -259,13 +260,11 @@ def test_labels_without_a_prior_are_noticed() -> None:
 
 
 def test_a_training_without_labels_warns_once() -> None:
-    model = larvae()
-    with pytest.warns(UserWarning, match="no labelled image.*data.labels") as caught:
-        for _ in range(2):
-            model.training_step(a_batch(4, labels=K))
-    assert len(caught) == 1
-    model = larvae()
+    model, other = larvae(), larvae()
+    with pytest.warns(UserWarning, match=r"no labelled image.*data\.labels"):
+        model.training_step(a_batch(4, labels=K))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.training_step(semi_supervised())
-        model.training_step(a_batch(4, labels=K))  # one batch without labels is no matter
+        model.training_step(a_batch(4, labels=K))
+        other.training_step(semi_supervised())
+        other.training_step(a_batch(4, labels=K))  # a later batch without labels is no matter

@@ -92,7 +92,7 @@ def test_a_term_reads_every_group_with_a_standard_normal_prior(
 def test_groups_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValueError, match="latent 'w' of KL is not one of z"):
         VAE(SHAPE, regularizers={"kl": KL("w")}, network=NETWORK)
-    with pytest.raises(ValueError, match="KL: no latent .* standard normal prior"):
+    with pytest.raises(ValueError, match=r"KL: no latent .* standard normal prior"):
         VAE(SHAPE, {"c": ConcreteLatent([3])}, network=NETWORK)
     with pytest.raises(ValueError, match="names no group"):
         KL([])

@@ -106,7 +106,7 @@ class ZooCLI(LightningCLI):
         arguments: Any = config.model.get("init_args", {})
         if checkpoint is not None:
             find(VAE, config.model.class_path).update_arguments(arguments, checkpoint)
-        if "label_dim" in arguments and arguments["label_dim"] is None:  # one that is given must fit the data, and the model says so
+        if "label_dim" in arguments and arguments["label_dim"] is None:  # if given, the model compares it with the data
             parser = self._parser(self.subcommand)
             parser.link_arguments("data.label_size", "model.init_args.label_dim", apply_on="instantiate")
 
