@@ -116,6 +116,11 @@ class BatchLoader:
         self._epoch, self._position, self._resumed = epoch, 0, True
 
     @property
+    def dataset(self) -> Tensor:
+        """Ids of the images that an epoch goes through, on all ranks together, (N,)."""
+        return self.epochs.ids
+
+    @property
     def place(self) -> tuple[int, int]:
         """Epoch and number of the batch that was handed out last."""
         return self._epoch, self._position - 1

@@ -36,7 +36,9 @@ def cases() -> dict[str, Case]:
         "BetaVAE, 3DShapes": Case(
             BetaVAE((3, 64, 64)), shapes, [c.SavePictures(), c.SaveCodeMatrices(), c.EvaluateDisentanglement()]
         ),
-        "LaRVAE, 3DShapes": Case(LaRVAE((3, 64, 64)), labelled, [c.SavePictures(), c.SaveLabelTraversals()]),
+        "LaRVAE, 3DShapes": Case(
+            LaRVAE((3, 64, 64), label_dim=6), labelled, [c.SavePictures(), c.SaveLabelTraversals()]
+        ),
         "JointVAE, dSprites": Case(
             JointVAE((1, 64, 64), 6, [3]), sprites, [c.SavePictures(), c.SaveClassSamples(), c.SaveUnitNats()]
         ),

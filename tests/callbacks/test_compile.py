@@ -143,7 +143,7 @@ def test_errors_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def gathering() -> VAE:
-    terms = {"kl": KL(), "cov": CovarianceMatching(), "tc": DiscriminatedTotalCorrelation(10, width=8, depth=1)}
+    terms = {"kl": KL(), "cov": CovarianceMatching(), "tc": DiscriminatedTotalCorrelation(width=8, depth=1)}
     return VAE(SHAPE, regularizers=terms, network=NETWORK)
 
 

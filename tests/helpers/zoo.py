@@ -40,7 +40,7 @@ MODELS: dict[str, Callable[[], VAE]] = {
     ),
     "DIPVAE I": lambda: DIPVAE(SHAPE, 4, "i", network=NETWORK),
     "DIPVAE II": lambda: DIPVAE(SHAPE, 4, "ii", lambda_3=2.0, momentum=0.5, network=NETWORK),
-    "TCVAE": lambda: TCVAE(SHAPE, 4, dataset_size=100, network=NETWORK),
+    "TCVAE": lambda: TCVAE(SHAPE, 4, network=NETWORK),
     "FactorVAE": lambda: FactorVAE(SHAPE, 4, discriminator_width=16, network=NETWORK),
     "PartedVAE": lambda: PartedVAE(SHAPE, 4, 2, [3], steps=10, network=NETWORK),
     "PartedVAE of two variables": lambda: PartedVAE(
@@ -53,7 +53,7 @@ MODELS: dict[str, Callable[[], VAE]] = {
         3,
         2,
         tau=0.0,
-        unsupervised={"kl": KL(), "tc": DiscriminatedTotalCorrelation(5, width=16)},
+        unsupervised={"kl": KL(), "tc": DiscriminatedTotalCorrelation(width=16)},
         network=NETWORK,
     ),
     "WeLaVAE": lambda: WeLaVAE(SHAPE, [3], dataset_size=100, network=NETWORK),

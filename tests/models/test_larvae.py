@@ -1,6 +1,7 @@
 """LaRVAE: its loss by loops from the paper, and what label replacement must and must not do."""
 
 import math
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +11,10 @@ from torch import Tensor
 from tests.helpers.zoo import NETWORK, SHAPE, a_batch
 from vaezoo.models import TCVAE, BetaVAE, LaRVAE
 from vaezoo.models.base import VAE
-from vaezoo.nn.latents import Gaussian
+from vaezoo.nn.latents import Gaussian, GaussianLatent
 from vaezoo.regularizers import (
     KL,
+    Capacity,
     CovarianceMatching,
     DiscriminatedTotalCorrelation,
     LabelReconstruction,
@@ -25,9 +27,11 @@ from vaezoo.types import Batch
 K, Z, STREAM, LABELLED = 3, 2, 4, 3
 UNSUPERVISED: dict[str, Callable[[], dict[str, Regularizer]]] = {
     "beta": lambda: {"kl": KL(beta=2.0)},
-    "tc": lambda: {"kl": KL(), "tc": TotalCorrelation("z", 5.0)},
-    "factor": lambda: {"kl": KL(), "tc": DiscriminatedTotalCorrelation(K + Z, width=8)},
-    "dip": lambda: {"kl": KL(), "covariance": CovarianceMatching()},
+    "tc": lambda: {"kl": KL(), "tc": TotalCorrelation(weight=5.0)},
+    "factor": lambda: {"kl": KL(), "tc": DiscriminatedTotalCorrelation(width=8)},
+    "dip": lambda: {"kl": KL(), "covariance": CovarianceMatching(lambda_3=2.0)},
+    "running dip": lambda: {"kl": KL(), "covariance": CovarianceMatching(variant="ii", momentum=0.5)},
+    "capacity": lambda: {"capacity": Capacity(max_nats=3.0, steps=1)},
 }
 
 
@@ -70,9 +74,10 @@ def test_the_loss_is_that_of_the_paper(observed: bool) -> None:
     if not observed:
         batch.y[STREAM, 1] = torch.nan
     torch.manual_seed(1)
-    noise = torch.randn(STREAM + LABELLED, K + Z)
+    noise = torch.cat([torch.randn(STREAM + LABELLED, dim) for dim in (K, Z)], 1)
     features = model.encoder(batch.x)
-    mean, logvar = model.heads["z"].parameters_of(features).detach().chunk(2, 1)
+    heads = [model.heads[name].parameters_of(features).detach().chunk(2, 1) for name in "yz"]
+    mean, logvar = (torch.cat(parts, 1) for parts in zip(*heads, strict=True))
     expected = 0.0
     for b in range(STREAM + LABELLED):
         z = mean[b] + (logvar[b] / 2).exp() * noise[b]
@@ -94,9 +99,8 @@ def test_unsupervised_terms_read_the_stream_alone(
     unsupervised: Callable[[], dict[str, Regularizer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Gaussian, "rsample", lambda q: q.mean + 0.5 * (q.logvar / 2).exp())
-    terms = unsupervised()
-    model = larvae(unsupervised=terms, tau=0.0)
-    plain = VAE(SHAPE, {"z": model.latents["z"]}, terms, NETWORK)
+    model = larvae(unsupervised=unsupervised(), tau=0.0)
+    plain = VAE(SHAPE, model.latents, unsupervised(), NETWORK)
     plain.load_state_dict(model.state_dict())
     batch = semi_supervised()
     stream = batch.at(~batch.labelled)
@@ -122,10 +126,10 @@ def test_at_tau_0_it_is_the_baseline_bit_for_bit(unsupervised: Callable[[], dict
 
     torch.manual_seed(0)
     terms = {**unsupervised(), "labels": LabelReconstruction()}
-    baseline = VAE(SHAPE, {"z": larvae().latents["z"]}, terms, NETWORK)
+    baseline = VAE(SHAPE, larvae().latents, terms, NETWORK)
     start = baseline.state_dict()
     ours = larvae(tau=0.0, unsupervised=unsupervised())
-    replacing = larvae(tau=0.0, unsupervised=unsupervised(), regularizers={"replacement": LabelReplacement("z", 0.0)})
+    replacing = larvae(tau=0.0, unsupervised=unsupervised(), regularizers={"replacement": LabelReplacement("y", 0.0)})
     for model in (ours, replacing):
         model.load_state_dict(start)
     expected = trained(baseline)
@@ -137,21 +141,20 @@ def test_replacement_shrinks_a_large_nuisance() -> None:
     model, batch = larvae(), semi_supervised()
     head = model.heads["z"].parameters_of
     with torch.no_grad():
-        head.bias[K : K + Z] = 50.0  # the means of the nuisance
+        head.bias[:Z] = 50.0  # the means of the nuisance
     terms = model.terms(batch)
     terms["replacement"].loss.backward()
-    assert (head.bias.grad[K : K + Z] > 0).all()  # type: ignore[index]  # a step against the gradient makes it smaller
+    assert (head.bias.grad[:Z] > 0).all()  # type: ignore[index]  # a step against the gradient makes it smaller
 
 
 def test_replacement_gives_the_label_head_no_gradient() -> None:
     model, batch = larvae(), semi_supervised()
     model.terms(batch)["replacement"].loss.backward()
-    gradient = model.heads["z"].parameters_of.weight.grad
-    assert gradient is not None
-    means, logvars = gradient.chunk(2)
-    assert (means[:K] == 0).all()
-    assert (logvars[:K] == 0).all()
-    assert means[K:].abs().sum() > 0
+    labels, nuisance = (model.heads[name].parameters_of.weight.grad for name in "yz")
+    assert labels is not None
+    assert nuisance is not None
+    assert (labels == 0).all()
+    assert (nuisance.abs().sum(1) > 0).all()
 
 
 def test_the_label_loss_does_not_grow_with_the_batch() -> None:
@@ -159,16 +162,15 @@ def test_the_label_loss_does_not_grow_with_the_batch() -> None:
     twice = Batch(*(torch.cat([field, field]) for field in batch))
     loss, doubled = model.terms(batch)["labels"], model.terms(twice)["labels"]
     torch.testing.assert_close(loss.loss, doubled.loss)
-    y, mean = batch.y[STREAM:], model.encode(batch.x[STREAM:])["z"].code()[:, :K]
+    y, mean = batch.y[STREAM:], model.encode(batch.x[STREAM:])["y"].code()
     torch.testing.assert_close(loss.logs["distance"], (mean - y).norm(dim=1).mean())  # ℓ2
 
 
 def test_labels_are_replaced_in_training_only() -> None:
     model, batch = larvae(), semi_supervised()
-    sample = model(batch).sample["z"]
-    assert torch.equal(sample[STREAM:, :K], batch.y[STREAM:])
+    assert torch.equal(model(batch).sample["y"][STREAM:], batch.y[STREAM:])
     model.eval()
-    assert torch.equal(model(batch).sample["z"], model.encode(batch.x)["z"].mode())
+    assert torch.equal(model(batch).sample["y"], model.encode(batch.x)["y"].mode())
     assert model.terms(batch)["replacement"].loss == 0
 
 
@@ -176,8 +178,11 @@ def test_batches_without_labelled_images_train_the_other_terms() -> None:
     model = larvae()
     terms = model.terms(a_batch(4, labels=K))
     assert terms["labels"].loss == terms["replacement"].loss == 0
-    with pytest.raises(ValueError, match="label_dim"):
-        LaRVAE(SHAPE, 1, 0, network=NETWORK).terms(semi_supervised())
+    for label_dim in (1, K + 1):
+        with pytest.raises(ValueError, match=f"label_dim is {label_dim}, but .* {K} labels.*data.labelled_factors"):
+            LaRVAE(SHAPE, label_dim, 0, network=NETWORK).terms(semi_supervised())
+    with pytest.raises(ValueError, match=r"label_dim=data\.label_size"):
+        LaRVAE(SHAPE, network=NETWORK)
 
 
 def test_images_that_are_all_labelled_are_read_by_every_term(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,14 +210,75 @@ def test_images_are_generated_from_labels() -> None:
     changed = labels.clone()
     changed[:, 1] = 1 / 3
     torch.testing.assert_close(walk[:, 1, 1], model.generate(changed))
-    assert torch.equal(model.infer_labels(images), model.represent(images)[:, :K])
+    torch.testing.assert_close(model.infer_labels(images), model.represent(images)[:, :K])
+    nuisance = torch.rand(2, Z)
+    torch.testing.assert_close(
+        model.generate(labels, nuisance), model.decoder(torch.cat([labels, nuisance], 1)).sigmoid().detach()
+    )
+    assert list(LaRVAE(SHAPE, K, 0, network=NETWORK).latents) == ["y"]
     with pytest.raises(ValueError, match="shape"):
         model.generate(torch.rand(2, K + 1))
 
 
+def one_group(model: LaRVAE, unsupervised: dict[str, Regularizer]) -> VAE:
+    """The same weights, with labels and nuisance side by side in one group."""
+    terms = {**unsupervised, "labels": LabelReconstruction(), "replacement": LabelReplacement()}
+    joined = VAE(SHAPE, {"z": GaussianLatent(K + Z)}, terms, NETWORK)
+    state = model.state_dict()
+    for kind in ("weight", "bias"):
+        heads = [state.pop(f"heads.{name}.parameters_of.{kind}").chunk(2) for name in "yz"]
+        (means, nuisance), (logvars, more) = zip(*heads, strict=True)
+        state[f"heads.z.parameters_of.{kind}"] = torch.cat([means, nuisance, logvars, more])
+    joined.load_state_dict(state)
+    return joined
+
+
+@pytest.mark.parametrize("unsupervised", UNSUPERVISED.values(), ids=UNSUPERVISED.keys())
+def test_two_groups_cost_what_one_costs(
+    unsupervised: Callable[[], dict[str, Regularizer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terms see the groups side by side: with the same weights and noise each is what it is over one group."""
+    noise = torch.randn(STREAM + LABELLED, K + Z, generator=torch.Generator().manual_seed(5))
+    columns = {K: noise[:, :K], Z: noise[:, K:], K + Z: noise}
+    monkeypatch.setattr(Gaussian, "rsample", lambda q: q.mean + (q.logvar / 2).exp() * columns[q.mean.shape[1]])
+    model, batch = larvae(unsupervised=unsupervised()), semi_supervised()
+    batch.y[STREAM, 1] = torch.nan
+    joined = one_group(model, unsupervised())
+    torch.testing.assert_close(model.represent(batch.x), joined.represent(batch.x))
+    torch.manual_seed(1)
+    found = model.terms(batch)
+    torch.manual_seed(1)
+    for name, expected in joined.terms(batch).items():
+        torch.testing.assert_close(found[name].loss, expected.loss, rtol=1e-6, atol=1e-6)
+        for key, value in expected.logs.items():
+            torch.testing.assert_close(found[name].logs[key], value, rtol=1e-5, atol=1e-6)
+
+
 def test_any_model_takes_label_terms() -> None:
-    terms = {"labels": LabelReconstruction(alpha=100.0), "replacement": LabelReplacement()}
-    torch.manual_seed(0)
-    model = TCVAE(SHAPE, K + Z, beta=6.0, regularizers=terms, network=NETWORK)
-    assert torch.equal(loss_of(model, semi_supervised()), loss_of(larvae(), semi_supervised()))
-    assert set(BetaVAE(SHAPE, K, regularizers=terms, network=NETWORK).terms(semi_supervised())) >= set(terms)
+    for make in (TCVAE, BetaVAE):
+        terms = {"labels": LabelReconstruction(alpha=100.0), "replacement": LabelReplacement()}
+        assert set(make(SHAPE, K, regularizers=terms, network=NETWORK).terms(semi_supervised())) >= set(terms)
+
+
+def test_a_term_reads_the_groups_that_it_names() -> None:
+    terms = {"kl": KL(["z", "y"]), "more": KL("z", 2.0), "labels_only": KL("y")}
+    found = larvae(unsupervised=terms).terms(semi_supervised())
+    nats = {name: term.logs["nats"] for name, term in found.items() if name in terms}
+    torch.testing.assert_close(nats["kl"], nats["more"] + nats["labels_only"])
+    torch.testing.assert_close(found["more"].loss, 2 * found["kl"].logs["nats_z"])
+
+
+def test_labels_without_a_prior_are_noticed() -> None:
+    with pytest.warns(UserWarning, match='no unsupervised term reads "y"'):
+        larvae(unsupervised={"kl": KL("z")})
+
+
+def test_a_training_without_labels_warns_once() -> None:
+    model, other = larvae(), larvae()
+    with pytest.warns(UserWarning, match=r"no labelled image.*data\.labels"):
+        model.training_step(a_batch(4, labels=K))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.training_step(a_batch(4, labels=K))
+        other.training_step(semi_supervised())
+        other.training_step(a_batch(4, labels=K))  # a later batch without labels is no matter

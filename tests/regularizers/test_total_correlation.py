@@ -68,7 +68,7 @@ def test_permute_dims_keeps_marginals_and_breaks_pairs() -> None:
 
 
 def test_the_discriminator_is_the_paper_s() -> None:
-    term = DiscriminatedTotalCorrelation(10)
+    term = DiscriminatedTotalCorrelation(dim=10)
     linear = [m for m in term.discriminator if isinstance(m, nn.Linear)]
     assert [m.out_features for m in linear] == [1000] * 6 + [2]
     assert sum(isinstance(m, nn.LeakyReLU) for m in term.discriminator) == 6
@@ -77,7 +77,7 @@ def test_the_discriminator_is_the_paper_s() -> None:
 
 def test_the_loss_is_gamma_tc_plus_cross_entropy(monkeypatch: pytest.MonkeyPatch) -> None:
     out, _ = forward(6)
-    term = DiscriminatedTotalCorrelation(3, gamma=7.0, width=8, depth=2)
+    term = DiscriminatedTotalCorrelation(gamma=7.0, width=8, depth=2, dim=3)
     monkeypatch.setattr("vaezoo.regularizers.discriminator.permute_dims", lambda z: z.flip(0))
     z = out.sample["z"]
     logits = term.discriminator(z)
@@ -118,7 +118,7 @@ def test_the_discriminator_learns_a_known_total_correlation() -> None:
     """Fitted on correlated Gaussian samples, the density ratio gives ½ log 1/(1 − ρ²)."""
     torch.manual_seed(0)
     rho = 0.9
-    term = DiscriminatedTotalCorrelation(2, gamma=1.0, width=64, depth=2)
+    term = DiscriminatedTotalCorrelation(gamma=1.0, width=64, depth=2, dim=2)
     optimizer = torch.optim.Adam(term.parameters(), lr=3e-3)
     mix = torch.linalg.cholesky(torch.tensor([[1.0, rho], [rho, 1.0]])).T
     estimates = []

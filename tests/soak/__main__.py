@@ -19,7 +19,7 @@ SCORES = {"class_path": "EvaluateDisentanglement", "init_args": {"images": 100}}
 FEWER = {"SaveCodeMatrices": {"pool": 100}, "SavePositionMaps": {"points": 8}}
 MODELS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "LaRVAE": (
-        {"label_dim": 6, "nuisance_dim": 2},
+        {"nuisance_dim": 2},
         {"class_path": "Shapes3DDataModule", "init_args": {"labels": 100}},
         ["SavePictures", "SaveLabelTraversals", "SaveCodeMatrices", "SaveUnitNats"],
     ),

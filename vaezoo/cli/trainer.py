@@ -27,10 +27,11 @@ from vaezoo.callbacks import (
     ThroughputBar,
 )
 from vaezoo.cli.errors import check_sections
+from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, read_checkpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.resuming import open_to_continue, require_same_model, resolve_last
-from vaezoo.specs import with_public_names
+from vaezoo.specs import find, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
 set_parsing_settings(add_print_completion_argument=True)
@@ -84,17 +85,30 @@ class ZooCLI(LightningCLI):
         config = self.config[self.subcommand]
         config.weights_only = True
         self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
-        self._checkpoint = None
+        checkpoint = self._checkpoint = None
         if self.subcommand == "fit":
-            self._checkpoint = open_to_continue(config.ckpt_path, config.trainer.max_steps, config.trainer.max_epochs)
+            checkpoint = self._checkpoint = open_to_continue(
+                config.ckpt_path, config.trainer.max_steps, config.trainer.max_epochs
+            )
             for folder in self.run_dir.parent.glob("*/checkpoints"):
                 remove_stale_drafts(folder)
         elif config.get("ckpt_path") and Path(config.ckpt_path).is_file():
-            read_checkpoint(Path(config.ckpt_path), mmap=True)  # says what is wrong with it, before anything is made
+            # Says what is wrong with it, before anything is made.
+            checkpoint = read_checkpoint(Path(config.ckpt_path), mmap=True)
+        self._fill_in_model(config, checkpoint)
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
                 fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
+
+    def _fill_in_model(self, config: Namespace, checkpoint: dict[str, Any] | None) -> None:
+        """Take from the checkpoint and from the data what the configuration leaves to them."""
+        arguments: Any = config.model.get("init_args", {})
+        if checkpoint is not None:
+            find(VAE, config.model.class_path).update_arguments(arguments, checkpoint)
+        if "label_dim" in arguments and arguments["label_dim"] is None:  # if given, the model compares it with the data
+            parser = self._parser(self.subcommand)
+            parser.link_arguments("data.label_size", "model.init_args.label_dim", apply_on="instantiate")
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""

@@ -1,6 +1,6 @@
 """The base of every model: an autoencoder and an ordered dictionary of regularizers, and how the two are trained."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping, Sized
 from typing import Any, ClassVar, TypedDict
 
 import torch
@@ -39,7 +39,7 @@ class VAE(Autoencoder, Receiver):
     Args:
         image_shape: Channels, height and width.
         latents: Latent groups by name; 10 Gaussian dimensions called "z" where None.
-        regularizers: Terms beside the reconstruction, by name; plain KL on "z" where None.
+        regularizers: Terms beside the reconstruction, by name. Defaults to plain KL.
         network: Encoder and decoder; `BurgessNetwork` where None.
         likelihood: Distribution of pixels given latents. The decoder's output goes through a sigmoid for all three.
         lr: Adam's learning rate.
@@ -50,6 +50,9 @@ class VAE(Autoencoder, Receiver):
 
     hot_path: ClassVar[tuple[str, ...]] = ("objective",)
     """Methods from tensors to losses and back, which `Compile` compiles; no choice in them depends on values."""
+
+    dataset_size: int | None = None
+    """Number of training images, known from the first training on; checkpoints keep it."""
 
     step: Tensor
     regularizers: nn.ModuleDict
@@ -71,15 +74,17 @@ class VAE(Autoencoder, Receiver):
         self.save_hyperparameters(self.spec["init_args"])
         for name, regularizer in ({"kl": KL()} if regularizers is None else regularizers).items():
             self.regularizers[name] = Regularizer.build(regularizer)
+        self._attach()
 
     def add_regularizer(self, name: str, regularizer: Regularizer) -> None:
         """Add or replace a term; the checkpoint remembers it, so loading needs no mention of it."""
+        regularizer.attach(self)
         self.regularizers[name] = regularizer.to(self.device)
         self.hparams["regularizers"] = {**(self.hparams.get("regularizers") or {}), name: plain(regularizer, name)}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Note which class wrote the checkpoint, for `vaezoo.load`."""
-        checkpoint["model_class"] = self.spec["class_path"]
+        """Note which class wrote the checkpoint, for `vaezoo.load`, and the number of images that it was trained on."""
+        checkpoint["model_class"], checkpoint["dataset_size"] = self.spec["class_path"], self.dataset_size
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Build the regularizers that were added to the model that wrote the checkpoint."""
@@ -87,6 +92,18 @@ class VAE(Autoencoder, Receiver):
         for name, spec in saved.items():
             if name not in self.regularizers:
                 self.add_regularizer(name, Regularizer.build(spec))
+        self._attach(checkpoint.get("dataset_size"))
+
+    @classmethod
+    def update_arguments(cls, arguments: MutableMapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+        """Bring constructor arguments of an earlier version up to date, in place; the checkpoint tells the version."""
+
+    def on_train_start(self) -> None:
+        """Tell the terms how many images there are."""
+        images = getattr(self.trainer.train_dataloader, "dataset", None)
+        # A run of 0.1.0 did not know, and goes on as it began.
+        if isinstance(images, Sized) and (self.dataset_size is not None or not self.step):
+            self._attach(len(images))
 
     def forward(self, batch: Batch) -> Forward:
         """Encode, sample, let regularizers change the sample, decode; in evaluation the sample is the mode."""
@@ -166,6 +183,11 @@ class VAE(Autoencoder, Receiver):
 
     def _terms(self) -> dict[str, Regularizer]:
         return {name: module for name, module in self.regularizers.items() if isinstance(module, Regularizer)}
+
+    def _attach(self, dataset_size: int | None = None) -> None:
+        self.dataset_size = self.dataset_size if dataset_size is None else dataset_size
+        for term in self._terms().values():
+            term.attach(self)
 
     def _check_for_labels(self, batch: Batch) -> None:
         readers = [name for name, term in self._terms().items() if term.supervised or term.reads_labels]

@@ -35,7 +35,7 @@ class FactorVAE(VAE):
         regularizers: Mapping[str, Regularizer] | None = None,
         **options: Unpack[VAEOptions],
     ) -> None:
-        tc = DiscriminatedTotalCorrelation(latent_dim, "z", gamma, discriminator_width, lr=discriminator_lr)
+        tc = DiscriminatedTotalCorrelation("z", gamma, discriminator_width, lr=discriminator_lr, dim=latent_dim)
         super().__init__(
             image_shape,
             latents={"z": GaussianLatent(latent_dim)},

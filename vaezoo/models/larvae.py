@@ -1,31 +1,37 @@
 """LaRVAE: label replacement, and the semi-supervised baselines that it contains."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
+from typing import Any
 
 import torch
+from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
 from vaezoo.models.base import VAE, VAEOptions
-from vaezoo.nn.latents import GaussianLatent
+from vaezoo.models.larvae_migration import has_one_group, read_both_groups, split_groups, updated_arguments
+from vaezoo.nn.latents import GaussianLatent, LatentGroup
 from vaezoo.nn.networks import LaRVAENetwork, Shape
 from vaezoo.regularizers import KL, LabelReconstruction, LabelReplacement, Regularizer, TotalCorrelation
+from vaezoo.regularizers.groups import SpanningTerm
+from vaezoo.types import Batch, Term
 
 
 class LaRVAE(VAE):
     """LaRVAE (Nie et al., 2020, Eq. 7): L_unsup + α'·‖μ_y(x) − y‖² + τ·L_rep.
 
-    The first `label_dim` dimensions of the latent group "z" stand for the labels y, the others for the nuisance z.
-    L_unsup is read from images of all the data, the other two from labelled ones. At τ = 0 this is SS-β-VAE,
-    SS-β-TCVAE or SS-FactorVAE (Locatello et al., 2020), by what `unsupervised` holds.
+    Latent group "y" stands for the labels, "z" for the nuisance; the decoder reads them side by side. L_unsup is read
+    from images of all the data, the other two from labelled ones. At τ = 0 this is SS-β-VAE, SS-β-TCVAE or SS-FactorVAE
+    (Locatello et al., 2020), by what `unsupervised` holds.
 
     Args:
         image_shape: Channels, height and width.
-        label_dim: Number of labels.
+        label_dim: Number of labels. The command line takes it from the data.
         nuisance_dim: Latent dimensions beside the labels.
         tau: Weight of the label replacement.
         alpha: Weight of the label reconstruction, the paper's α', on which it is silent.
-        unsupervised: Terms of L_unsup beside the reconstruction; those of β-TCVAE at β = 6 where None.
+        unsupervised: Terms of L_unsup beside the reconstruction, over both groups unless they name one. Defaults to
+            those of β-TCVAE at β = 6.
         regularizers: Further terms by name; "labels" and "replacement" replace the model's own.
         options: `network` (`LaRVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
     """
@@ -35,7 +41,7 @@ class LaRVAE(VAE):
     def __init__(
         self,
         image_shape: Shape,
-        label_dim: int = 6,
+        label_dim: int | None = None,
         nuisance_dim: int = 5,
         tau: float = 1.0,
         alpha: float = 100.0,
@@ -43,27 +49,43 @@ class LaRVAE(VAE):
         regularizers: Mapping[str, Regularizer] | None = None,
         **options: Unpack[VAEOptions],
     ) -> None:
+        if label_dim is None:
+            raise ValueError("LaRVAE needs label_dim, the number of labels: give label_dim=data.label_size")
         if label_dim < 1 or nuisance_dim < 0:
             raise ValueError(f"label_dim must be 1 or more and nuisance_dim 0 or more, not {label_dim}, {nuisance_dim}")
-        terms: dict[str, Regularizer] = {"labels": LabelReconstruction("z", alpha)}
+        terms: dict[str, Regularizer] = {"labels": LabelReconstruction("y", alpha)}
         if tau:
-            terms["replacement"] = LabelReplacement("z", tau, options.get("likelihood", "bernoulli"))
+            terms["replacement"] = LabelReplacement("y", tau)
         if unsupervised is None:
-            unsupervised = {"kl": KL("z"), "tc": TotalCorrelation("z", 5.0)}
+            unsupervised = {"kl": KL(), "tc": TotalCorrelation(weight=5.0)}
         if options.get("network") is None:
             options["network"] = LaRVAENetwork()
-        super().__init__(
-            image_shape,
-            latents={"z": GaussianLatent(label_dim + nuisance_dim)},
-            regularizers={**unsupervised, **terms, **(regularizers or {})},
-            **options,
-        )
-        self.label_dim = label_dim
+        latents: dict[str, LatentGroup] = {"y": GaussianLatent(label_dim)}
+        if nuisance_dim:
+            latents["z"] = GaussianLatent(nuisance_dim)
+        super().__init__(image_shape, latents, {**unsupervised, **terms, **(regularizers or {})}, **options)
+        self.label_dim, self.nuisance_dim, self._warned = label_dim, nuisance_dim, False
+        spanning = [term for term in self._terms().values() if isinstance(term, SpanningTerm)]
+        if spanning and not any("y" in term.latents for term in spanning):
+            rank_zero_warn('no unsupervised term reads "y": leave latent out to read "y" and "z", as "z" did in 0.1.0')
+
+    def terms(self, batch: Batch) -> dict[str, Term]:
+        """Named summands of the loss; labels must be as many as the model was built for."""
+        labels = batch.y.shape[1]
+        if labels and labels != self.label_dim:
+            raise ValueError(
+                f"model.label_dim is {self.label_dim}, but the data has {labels} labels: leave model.label_dim out, or "
+                f"choose {self.label_dim} factors with data.labelled_factors"
+            )
+        if self.training and not self._warned and not batch.labelled.any():
+            rank_zero_warn("the first batch holds no labelled image, so LaRVAE learns no labels: set data.labels")
+        self._warned |= self.training
+        return super().terms(batch)
 
     @torch.no_grad()
     def infer_labels(self, x: Tensor) -> Tensor:
         """Labels μ_y(x) of images, (B, label_dim)."""
-        return self.represent(x)[:, : self.label_dim]
+        return self.encode(x)["y"].code()
 
     @torch.no_grad()
     def generate(self, labels: Tensor, nuisance: Tensor | None = None) -> Tensor:
@@ -76,8 +98,8 @@ class LaRVAE(VAE):
         if labels.ndim != 2 or labels.shape[1] != self.label_dim:
             raise ValueError(f"labels must have shape (B, {self.label_dim}), not {tuple(labels.shape)}")
         if nuisance is None:
-            nuisance = labels.new_zeros(len(labels), self.latents["z"].size - self.label_dim)
-        return self.decode({"z": torch.cat([labels, nuisance], dim=1)}).sigmoid()
+            nuisance = labels.new_zeros(len(labels), self.nuisance_dim)
+        return self.decode({"y": labels, "z": nuisance}).sigmoid()
 
     def labels_walk(self, labels: Tensor, steps: int = 5) -> Tensor:
         """Copies of labels (B, K) in which one label at a time goes from 0 to 1, (B, K, S, K)."""
@@ -91,3 +113,25 @@ class LaRVAE(VAE):
         """Images with one label at a time going from 0 to 1, the others fixed (Fig. 4), (B, K, S, C, H, W)."""
         walked = self.labels_walk(labels, steps)
         return self.generate(walked.flatten(0, 2)).reshape(*walked.shape[:3], *self.image_shape)
+
+    @classmethod
+    def load_from_checkpoint(  # type: ignore[override]  # Lightning's is no plain classmethod
+        cls, checkpoint_path: Any, map_location: Any = None, **options: Any
+    ) -> Self:
+        """As every model's; one of 0.1.0 is built with arguments that are up to date."""
+        options = updated_arguments(checkpoint_path, cls.CHECKPOINT_HYPER_PARAMS_KEY) | options
+        return super().load_from_checkpoint(checkpoint_path, map_location, **options)
+
+    @classmethod
+    def update_arguments(cls, arguments: MutableMapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+        """In 0.1.0, "z" named labels and nuisance together."""
+        if has_one_group(checkpoint):
+            read_both_groups(arguments)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Split the head and the optimizer's moments of a checkpoint of 0.1.0."""
+        if has_one_group(checkpoint):
+            read_both_groups(checkpoint[self.CHECKPOINT_HYPER_PARAMS_KEY])
+            first = [name for name, _ in self.named_parameters()].index("heads.y.parameters_of.weight")
+            split_groups(checkpoint, self.label_dim, first)
+        super().on_load_checkpoint(checkpoint)

@@ -20,7 +20,7 @@ class TCVAE(VAE):
         image_shape: Channels, height and width.
         latent_dim: Number of latent dimensions.
         beta: Weight of the total correlation; 1 is the VAE.
-        dataset_size: Number of training images, for the estimator.
+        dataset_size: Number of training images, for the estimator. Defaults to that of the data.
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
         regularizers: Further terms by name; "kl" and "tc" replace the model's own.
         options: `network`, `likelihood` and `lr`, as in `VAE`.

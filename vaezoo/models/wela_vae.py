@@ -34,7 +34,8 @@ class WeLaVAE(VAE):
         gamma: Weight of the labels' likelihood. Where None, the paper's value for Blobs, or its rule where it gives
             none: pixels over classes.
         labels_in_encoder: Whether the encoder reads the labels.
-        dataset_size: Number of training images, for the estimator of the total correlation.
+        dataset_size: Number of training images, for the estimator of the total correlation. Defaults to that of the
+            data.
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
         regularizers: Further terms by name; "kl", "tc" and "labels" replace the model's own. The paper suggests
             `CovarianceMatching` in place of "tc".

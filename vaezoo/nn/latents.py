@@ -105,6 +105,8 @@ class LatentGroup(Specified):
     """Whether the decoder reads it; what it does not read is no part of the representation either."""
     units: int
     """Number of things that can be traversed: dimensions or variables."""
+    standard_normal: bool = False
+    """Whether the prior is N(0, I)."""
     classes: tuple[int, ...] = ()
     """Number of classes of each variable of a discrete group, whose code is their probabilities."""
 
@@ -131,6 +133,8 @@ class GaussianLatent(LatentGroup):
     Args:
         dim: Number of dimensions.
     """
+
+    standard_normal = True
 
     def __init__(self, dim: int = 10) -> None:
         if dim < 1:

@@ -47,6 +47,8 @@ class MixtureLatent(GaussianLatent):
         dim: Dimensions of u for each of them.
     """
 
+    standard_normal = False
+
     def __init__(self, sizes: Sequence[int], dim: int = 1) -> None:
         super().__init__(dim)
         self.sizes, self.dim = tuple(sizes), dim

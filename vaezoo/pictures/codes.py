@@ -89,7 +89,7 @@ class SaveUnitNats(Pictures):
     @staticmethod
     def _capacity(model: VAE, latent: str) -> float:
         for term in model.regularizers.values():
-            if isinstance(term, Capacity) and term.latent == latent:
+            if isinstance(term, Capacity) and term.latents == (latent,):
                 classes = model.latents[latent].classes  # no group carries more than it has classes for
                 return min(float(term.capacity(model.step)), sum(map(math.log, classes)) if classes else math.inf)
         return float("nan")

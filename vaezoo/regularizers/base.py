@@ -1,19 +1,30 @@
 """What a regularizer is: a module that the VAE calls back at fixed points."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
-from vaezoo.nn.latents import Concrete, Gaussian
+from vaezoo.functional import Likelihood
+from vaezoo.nn.latents import Concrete, Gaussian, LatentGroup
 from vaezoo.specs import Specified
 from vaezoo.types import Batch, Forward, Posterior, Term
+
+
+class Host(Protocol):
+    """What a term reads from its model."""
+
+    latents: dict[str, LatentGroup]
+    likelihood: Likelihood
+    dataset_size: int | None
+    """Number of training images; None before training."""
 
 
 class Regularizer(Specified, nn.Module):
     """A named summand of a VAE's loss, with its own state, schedule and parameters where it needs them.
 
-    Subclasses implement `forward`; those that change what is decoded implement `on_sample`. State that a resumed run
+    Subclasses implement `forward`; those that change what is decoded implement `on_sample`, and those that need to know
+    their model implement `attach`. State that a resumed run
     needs is a buffer, a parameter or a function of `step`, never an attribute that `forward` changes.
     """
 
@@ -22,6 +33,13 @@ class Regularizer(Specified, nn.Module):
     every other term the rest."""
     reads_labels: bool = False
     """Whether training on images alone is an error, as it always is for supervised terms."""
+
+    def attach(self, model: Host) -> None:
+        """Read from the model what would otherwise be typed twice; arguments that were given stay.
+
+        Called when the term joins a model whose latents are complete, so before its parameters are loaded or optimised,
+        and again once the number of training images is known.
+        """
 
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
         """Change what is decoded, in training only; called between sampling and decoding."""
@@ -56,13 +74,3 @@ def concrete(posterior: Mapping[str, Posterior], latent: str) -> Concrete:
     if not isinstance(q, Concrete):
         raise TypeError(f"latent {latent!r} is {type(q).__name__}; this term needs a discrete one")
     return q
-
-
-def label_width(y: Tensor, z: Tensor) -> int:
-    """Number of labels, which must fit into the latent group."""
-    if y.shape[1] > z.shape[1]:
-        raise ValueError(
-            f"{y.shape[1]} labels do not fit into {z.shape[1]} latent dimensions: raise the model's label_dim or "
-            "choose fewer with data.labelled_factors"
-        )
-    return y.shape[1]

@@ -1,31 +1,39 @@
 """Controlled capacity: hold the KL at a target that rises during training."""
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from vaezoo.distributed import gather
-from vaezoo.regularizers.base import Regularizer
+from vaezoo.regularizers.groups import SpanningTerm, beside
 from vaezoo.schedules import linear
 from vaezoo.types import Batch, Forward, Term
 
 
-class Capacity(Regularizer):
+class Capacity(SpanningTerm):
     """γ · |KL(q(z|x) || p(z)) − C(t)| with C rising linearly (Burgess et al., 2018, Eq. 8; Dupont, 2018, Eq. 7).
 
     The absolute value is taken of the batch mean, not of each example. C never exceeds what the latent group can
     carry, Σ log K for discrete variables: a higher target could only push the posterior, never be met.
 
     Args:
-        latent: Latent group the term reads.
+        latent: Latent group, or groups that share the capacity. Defaults to all with a standard normal prior.
         gamma: Weight of the gap.
         max_nats: Capacity at the end of the ramp.
         steps: Training batches over which the capacity rises from 0.
     """
 
-    def __init__(self, latent: str = "z", gamma: float = 1000.0, max_nats: float = 25.0, steps: int = 100_000) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        latent: Sequence[str] | str | None = None,
+        gamma: float = 1000.0,
+        max_nats: float = 25.0,
+        steps: int = 100_000,
+    ) -> None:
+        super().__init__(latent)
         if max_nats < 0:
             raise ValueError(f"max_nats must be 0 or more, not {max_nats}")
-        self.latent, self.gamma, self.max_nats, self.steps = latent, gamma, max_nats, steps
+        self.gamma, self.max_nats, self.steps = gamma, max_nats, steps
 
     def capacity(self, step: Tensor) -> Tensor:
         """C(t), before the cap of what the group can carry."""
@@ -33,8 +41,8 @@ class Capacity(Regularizer):
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """γ times the distance between the mean KL of the global batch and the capacity."""
-        q = out.posterior[self.latent]
+        groups = [out.posterior[name] for name in self.latents]
         # |mean − C| is not linear in the batch: ranks on different sides of C would cancel.
-        nats = gather(q.kl().sum(1)).mean()
-        capacity = self.capacity(step).clamp(max=q.max_nats)
+        nats = gather(beside([q.kl() for q in groups]).sum(1)).mean()
+        capacity = self.capacity(step).clamp(max=sum(q.max_nats for q in groups))
         return Term(self.gamma * (nats - capacity).abs(), {"nats": nats, "capacity": capacity})

@@ -1,5 +1,6 @@
 """Match the moments of the aggregate posterior with those of the prior."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -7,31 +8,32 @@ from torch import Tensor
 
 from vaezoo.distributed import gather
 from vaezoo.functional import covariance
-from vaezoo.regularizers.base import Regularizer, gaussian
+from vaezoo.regularizers.base import Host
+from vaezoo.regularizers.groups import SpanningTerm
 from vaezoo.types import Batch, Forward, Term
 
 
-class CovarianceMatching(Regularizer):
+class CovarianceMatching(SpanningTerm):
     """Pull Cov[z] towards the identity (Kumar et al., 2018, Eq. 6 and 7).
 
     Both triangles of the matrix are counted. The running estimate (footnote 4) mixes the minibatch's covariance into
     that of the batches before; gradients flow through the minibatch's share.
 
     Args:
-        latent: Latent group the term reads.
+        latent: Latent group, or groups side by side. Defaults to all with a standard normal prior.
         variant: "i" matches Cov[mu(x)] (Eq. 6); "ii" adds E[Sigma(x)] (Eq. 7).
         lambda_od: Off-diagonal weight.
         lambda_d: Diagonal weight.
         lambda_3: Weight of the squared norm of the third central moments of each dimension of q(z).
         momentum: Share of the current minibatch in the running covariance; 1 keeps no running estimate.
-        dim: Number of latent dimensions, needed for a running estimate.
+        dim: Number of latent dimensions. Defaults to the model's.
     """
 
     running: Tensor
 
     def __init__(
         self,
-        latent: str = "z",
+        latent: Sequence[str] | str | None = None,
         variant: Literal["i", "ii"] = "i",
         lambda_od: float = 10.0,
         lambda_d: float = 100.0,
@@ -39,20 +41,25 @@ class CovarianceMatching(Regularizer):
         momentum: float = 1.0,
         dim: int | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(latent)
         if variant not in ("i", "ii"):
             raise ValueError(f"variant must be 'i' or 'ii', not {variant!r}")
         if not 0 < momentum <= 1:
             raise ValueError(f"momentum must be above 0 and at most 1, not {momentum}")
-        if momentum < 1 and dim is None:
-            raise ValueError("a running covariance (momentum below 1) needs dim, the number of latent dimensions")
-        self.latent, self.variant, self.momentum = latent, variant, momentum
+        self.variant, self.momentum, self.dim = variant, momentum, dim
         self.lambda_od, self.lambda_d, self.lambda_3 = lambda_od, lambda_d, lambda_3
         self.register_buffer("running", torch.eye(dim or 0))
 
+    def attach(self, model: Host) -> None:
+        """Make room for the running covariance."""
+        super().attach(model)
+        dim = self.dim_in(model, self.dim)
+        if self.momentum < 1 and not self.running.numel():
+            self.running = torch.eye(dim)
+
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """Weighted squared distance of the moments from the standard normal's."""
-        q = gaussian(out, self.latent)
+        q = self.posterior(out)
         # Moments are not linear in the batch: a mean over ranks would be biased.
         mean, variance = gather(q.mean), gather(q.logvar).exp()
         cov = covariance(mean)  # (D, D)
@@ -66,6 +73,8 @@ class CovarianceMatching(Regularizer):
         return Term(loss, {"off_diagonal": off, "diagonal": diag, "third_moments": third})
 
     def _mix(self, cov: Tensor) -> Tensor:
+        if not self.running.numel():
+            raise ValueError("a running covariance (momentum below 1) outside a model needs dim")
         cov = (1 - self.momentum) * self.running + self.momentum * cov
         if self.training:
             self.running.copy_(cov.detach())

@@ -1,5 +1,6 @@
 """Total correlation by a discriminator between q(z) and the product of its marginals."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,11 +10,12 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from vaezoo.distributed import gather, same_on_all_ranks
-from vaezoo.regularizers.base import Regularizer
+from vaezoo.regularizers.base import Host
+from vaezoo.regularizers.groups import SpanningTerm
 from vaezoo.types import Batch, Forward, Term
 
 
-class DiscriminatedTotalCorrelation(Regularizer):
+class DiscriminatedTotalCorrelation(SpanningTerm):
     """γ · TC by the density-ratio trick, and the discriminator's own loss (Kim & Mnih, 2018, Eq. 3 and Alg. 2).
 
     One backward pass serves both players: the VAE's term sees a frozen discriminator, the discriminator's loss sees
@@ -22,37 +24,44 @@ class DiscriminatedTotalCorrelation(Regularizer):
     keeps automatic optimization, gradient accumulation, loss scaling and resuming.
 
     Args:
-        dim: Number of latent dimensions.
-        latent: Latent group the term reads.
+        latent: Latent group, or groups side by side. Defaults to all with a standard normal prior.
         gamma: Weight of the total correlation.
         width: Units of each hidden layer of the discriminator.
         depth: Number of its hidden layers.
         lr: Adam's learning rate for the discriminator.
         betas: Adam's betas for the discriminator.
+        dim: Number of latent dimensions. Defaults to the model's.
     """
 
     def __init__(
         self,
-        dim: int,
-        latent: str = "z",
+        latent: Sequence[str] | str | None = None,
         gamma: float = 35.0,
         width: int = 1000,
         depth: int = 6,
         lr: float = 1e-4,
         betas: tuple[float, float] = (0.5, 0.9),
+        dim: int | None = None,
     ) -> None:
-        super().__init__()
-        if min(dim, width, depth) < 1:
+        super().__init__(latent)
+        if min(1 if dim is None else dim, width, depth) < 1:
             raise ValueError(f"dim, width and depth must be at least 1, not {dim}, {width} and {depth}")
-        self.latent, self.gamma, self.lr, self.betas = latent, gamma, lr, (betas[0], betas[1])
-        layers: list[nn.Module] = []
-        for inputs, outputs in pairwise((dim, *[width] * depth)):
-            layers += [nn.Linear(inputs, outputs), nn.LeakyReLU(0.2)]
-        self.discriminator = nn.Sequential(*layers, nn.Linear(width, 2))
+        self.gamma, self.lr, self.betas, self.dim = gamma, lr, (betas[0], betas[1]), dim
+        self._hidden = [width] * depth
+        self.discriminator = nn.Sequential() if dim is None else _classifier(dim, self._hidden)
+
+    def attach(self, model: Host) -> None:
+        """Build the discriminator, as wide as the model's latents."""
+        super().attach(model)
+        dim = self.dim_in(model, self.dim)
+        if not len(self.discriminator):
+            self.discriminator, self.dim = _classifier(dim, self._hidden), dim
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """γ · TC with a gradient for the VAE, plus the discriminator's cross-entropy with one for itself."""
-        z = gather(out.sample[self.latent])
+        if not len(self.discriminator):
+            raise ValueError("a discriminator outside a model needs dim, the number of latent dimensions")
+        z = gather(self.sample(out))
         frozen = {name: parameter.detach() for name, parameter in self.discriminator.named_parameters()}
         logits = functional_call(self.discriminator, frozen, (z,))
         tc = (logits[:, 0] - logits[:, 1]).mean()
@@ -72,6 +81,14 @@ class DiscriminatedTotalCorrelation(Regularizer):
         loss = 0.5 * (F.cross_entropy(real, zeros) + F.cross_entropy(fake, ones))
         right = torch.cat([real[:, 0] > real[:, 1], fake[:, 1] > fake[:, 0]])
         return loss, right.float().mean()
+
+
+def _classifier(dim: int, hidden: list[int]) -> nn.Sequential:
+    """Two logits, "joint" and "permuted", from latents (B, dim)."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise((dim, *hidden)):
+        layers += [nn.Linear(inputs, outputs), nn.LeakyReLU(0.2)]
+    return nn.Sequential(*layers, nn.Linear(hidden[-1], 2))
 
 
 def permute_dims(z: Tensor) -> Tensor:

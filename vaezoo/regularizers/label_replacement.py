@@ -3,12 +3,13 @@
 import torch
 from torch import Tensor
 
-from vaezoo.functional import Likelihood, full_precision, gaussian_kl, reconstruction
-from vaezoo.regularizers.base import Regularizer, gaussian, label_width
+from vaezoo.functional import Likelihood, full_precision, reconstruction
+from vaezoo.regularizers.base import Host, gaussian
+from vaezoo.regularizers.groups import LabelTerm, beside, label_width
 from vaezoo.types import Batch, Forward, Term
 
 
-class LabelReplacement(Regularizer):
+class LabelReplacement(LabelTerm):
     """τ · (−log p(x|y, z) + KL(q(z|x) || p(z))) with the true labels y decoded (Nie et al., 2020, Eq. 9).
 
     `on_sample` puts the known labels in the place of the inferred ones, in training only. Departs from the paper: its
@@ -16,16 +17,23 @@ class LabelReplacement(Regularizer):
     and its KL is counted with that of z.
 
     Args:
-        latent: Latent group whose first dimensions stand for the labels, as many as there are labels.
+        latent: Latent group whose first dimensions stand for the labels, as many as there are labels. Defaults to "y",
+            or to the model's first one with a standard normal prior. The rest of it, and the other groups with such a
+            prior, are z.
         tau: Weight.
-        likelihood: The model's.
+        likelihood: Distribution of pixels. Defaults to the model's.
     """
 
-    supervised = True
+    likelihood: Likelihood
 
-    def __init__(self, latent: str = "z", tau: float = 1.0, likelihood: Likelihood = "bernoulli") -> None:
-        super().__init__()
-        self.latent, self.tau, self.likelihood = latent, tau, likelihood
+    def __init__(self, latent: str | None = None, tau: float = 1.0, likelihood: Likelihood | None = None) -> None:
+        super().__init__(latent)
+        self.tau, self._given_likelihood, self.likelihood = tau, likelihood, likelihood or "bernoulli"
+
+    def attach(self, model: Host) -> None:
+        """Take the likelihood from the model."""
+        super().attach(model)
+        self.likelihood = self._given_likelihood or model.likelihood
 
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
         """Replace inferred labels by known ones; images without a label hold NaN and stay as they are."""
@@ -40,7 +48,7 @@ class LabelReplacement(Regularizer):
         if not self.training:
             return Term(q.mean.new_zeros(()), {})
         labels = label_width(batch.y, q.mean)
-        nats = gaussian_kl(q.mean, q.logvar)
+        nats = beside([q.kl(), *(out.posterior[name].kl() for name in self.others)])
         inferred = torch.where(batch.y.isnan(), nats[:, :labels], 0.0).sum(1) + nats[:, labels:].sum(1)
         images = max(len(nats), 1)
         recon = reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).sum() / images

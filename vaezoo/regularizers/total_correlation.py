@@ -1,44 +1,57 @@
 """Total correlation of the aggregate posterior, estimated from the minibatch."""
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from vaezoo.distributed import gather
 from vaezoo.functional import Estimator, aggregate_log_densities, gaussian_log_density
-from vaezoo.regularizers.base import Regularizer, gaussian
+from vaezoo.regularizers.base import Host
+from vaezoo.regularizers.groups import SpanningTerm
 from vaezoo.types import Batch, Forward, Term
 
 
-class TotalCorrelation(Regularizer):
+class TotalCorrelation(SpanningTerm):
     """weight · KL(q(z) || Π_l q(z_l)), on top of the whole KL (Chen et al., 2018, Eq. 2).
 
     β-TCVAE is KL plus this term at weight β − 1. The three parts of the KL are logged: `mi`, the mutual information of
     index and code, `tc`, the total correlation, and `dwkl`, the dimension-wise KL.
 
     Args:
-        latent: Latent group the term reads.
+        latent: Latent group, or groups side by side. Defaults to all with a standard normal prior.
         weight: Weight of the total correlation.
-        dataset_size: Number of training images; the batch's where None. It shifts the logged values of "mws" by a
-            constant and sets the weights of "mss".
+        dataset_size: Number of training images. Defaults to the model's; before any training, to the batch's. It shifts
+            the logged values of "mws" by a constant and sets the weights of "mss".
         estimator: "mws", minibatch-weighted sampling; "mss", minibatch-stratified sampling; "batch", the batch alone.
     """
 
     signed = ("weight",)  # β − 1 of a β-TCVAE with β below 1
 
     def __init__(
-        self, latent: str = "z", weight: float = 5.0, dataset_size: int | None = None, estimator: Estimator = "mws"
+        self,
+        latent: Sequence[str] | str | None = None,
+        weight: float = 5.0,
+        dataset_size: int | None = None,
+        estimator: Estimator = "mws",
     ) -> None:
-        super().__init__()
+        super().__init__(latent)
         if estimator not in ("mws", "mss", "batch"):
             raise ValueError(f"estimator must be 'mws', 'mss' or 'batch', not {estimator!r}")
         if dataset_size is not None and dataset_size < 1:
             raise ValueError(f"dataset_size must be at least 1, not {dataset_size}")
-        self.latent, self.weight, self.dataset_size, self.estimator = latent, weight, dataset_size, estimator
+        self._given_size = self.dataset_size = dataset_size
+        self.weight, self.estimator = weight, estimator
+
+    def attach(self, model: Host) -> None:
+        """Take the number of training images from the model."""
+        super().attach(model)
+        self.dataset_size = model.dataset_size if self._given_size is None else self._given_size
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """Weighted total correlation of the global batch."""
-        q = gaussian(out, self.latent)
+        q = self.posterior(out)
         # Densities of one rank's samples need the posteriors of all.
-        z, mean, logvar = gather(out.sample[self.latent]), gather(q.mean), gather(q.logvar)
+        z, mean, logvar = gather(self.sample(out)), gather(q.mean), gather(q.logvar)
         joint, marginals = aggregate_log_densities(z, mean, logvar, self.dataset_size, self.estimator)
         tc = (joint - marginals).mean()
         own = gaussian_log_density(z, mean, logvar).sum(1)

@@ -80,6 +80,7 @@ def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
     if theirs != ours:
         raise ValueError(f"the checkpoint holds a {_short(theirs)}, the configuration names a {_short(ours)}")
     saved = with_public_names(checkpoint.get(model.CHECKPOINT_HYPER_PARAMS_KEY, {}))
+    model.update_arguments(saved, checkpoint)
     for name, value in model.spec["init_args"].items():
         before = saved.get(name, value)
         if name == "regularizers":  # those that the checkpoint has on top were added to the model afterwards
