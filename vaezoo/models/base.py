@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from vaezoo.functional import Likelihood, full_precision, reconstruction
 from vaezoo.models.autoencoder import Autoencoder
+from vaezoo.models.lightning_private import has_trainer
 from vaezoo.models.noise import seed_batch
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network, Shape
@@ -171,7 +172,7 @@ class VAE(Autoencoder):
     def _log_terms(self, stage: str, batch: Batch) -> Tensor:
         terms = self.terms(batch)
         loss = torch.stack([term.loss for term in terms.values()]).sum()
-        if self._trainer is not None:
+        if has_trainer(self):
             values = {"loss": loss} | {name: term.loss for name, term in terms.items()}
             details = {f"{name}/{key}": value for name, term in terms.items() for key, value in term.logs.items()}
             options: _LogOptions = {"batch_size": len(batch.x), "sync_dist": stage != "train"}

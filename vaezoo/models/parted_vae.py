@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from vaezoo.distributed import same_on_all_ranks
 from vaezoo.functional import label_accuracy, label_cross_entropy
 from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.models.lightning_private import has_trainer
 from vaezoo.nn.latents import Concrete, ConcreteLatent, GaussianLatent
 from vaezoo.nn.mixture import AttendedHead, MixtureLatent
 from vaezoo.nn.networks import PartedVAENetwork, Shape
@@ -121,7 +122,7 @@ class PartedVAE(VAE):
 
     def training_step(self, batch: Batch, batch_idx: int = 0) -> Tensor:
         """A supervised step where rows are labelled, then a full one; without a Trainer, the loss of the latter."""
-        if self._trainer is None:
+        if not has_trainer(self):
             return super().training_step(self._unlabelled(batch))
         loss = None
         if batch.labelled.any():
@@ -268,6 +269,6 @@ class PartedVAE(VAE):
         self.epoch_losses.zero_()
 
     def _log_accuracy(self, stage: str, batch: Batch) -> None:
-        if self._trainer is not None and batch.y.shape[1] == len(self.classes.sizes):
+        if has_trainer(self) and batch.y.shape[1] == len(self.classes.sizes):
             accuracy = label_accuracy(self.classify(batch.x), batch.y)
             self.log(f"{stage}/accuracy", accuracy, batch_size=len(batch.x), sync_dist=True)
