@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentError, ArgumentParser
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.cli import LightningCLI
 from lightning.pytorch.loggers import WandbLogger
@@ -20,7 +20,9 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 import vaezoo
 from tests.zoo import MODELS, a_batch, in_order
 from vaezoo.callbacks.findings import norms
+from vaezoo.cli import errors
 from vaezoo.cli.jsonargparse_private import set_type
+from vaezoo.cli.main import run
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.models import BetaVAE, lightning_private as fence
 
@@ -203,6 +205,40 @@ def test_typehint() -> None:
         found = made.parse_args([f"--limit={text}"]).limit
         assert (found, type(found)) == (number, type(number)), moved("jsonargparse", "_typehint")
     needs("jsonargparse", action, "_typehint")
+
+
+# What makes jsonargparse say each of the texts that errors.py reads, in their order: an option, or a configuration.
+WRONG = (
+    "--config=none.yaml",
+    "model: {class_path: BetaVAE, init_args: {betaa: 3}}",
+    "modl: {class_path: BetaVAE}",
+    "--trainer.max_stps=3",
+    "--model=BetVAE",
+    "fitt",  # of the commands themselves, in the words of argparse
+    "--model=lightning.pytorch.Trainer",
+    "model: {class_path: BetaVAE, init_args: [1]}",
+    "model: {class_path: [BetaVAE]}",
+    "words",
+    "--trainer=3",
+    "--trainer.max_steps=many",
+    "model: {class_path: BetaVAE, init_args: {likelihood: bernouli}}",
+    "--trainer.precision=fp99",
+    "--seed_everything=0",
+    "model: [",
+    "model: 3",
+    "--seed_everything=x",
+)
+
+
+@pytest.mark.parametrize(("pattern", "wrong"), list(zip(errors._EXPLANATIONS, WRONG, strict=True)))
+def test_texts_of_errors(pattern: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wrong.yaml").write_text(wrong)
+    args = [wrong] if wrong == "fitt" else ["fit", wrong if wrong.startswith("--") else "--config=wrong.yaml"]
+    with pytest.raises(ArgumentError) as caught:
+        run([*args, "--debug"])
+    first = next((known for known in errors._EXPLANATIONS if re.search(known, str(caught.value))), None)
+    assert first == pattern, f"jsonargparse {version('jsonargparse')} words this error in another way: mend errors.py"
 
 
 def test_foreach_norm() -> None:
