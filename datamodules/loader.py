@@ -108,13 +108,6 @@ class BatchLoader:
         self._position = 0  # batches that it has handed out
         self._resumed = False  # whether that position comes from a saved state
 
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch that the next iteration follows; without it, each iteration follows the next one.
-
-        Lightning does not call this: its own count of epochs can be one ahead in a checkpoint saved after `fit`.
-        """
-        self._epoch, self._position, self._resumed = epoch, 0, True
-
     @property
     def dataset(self) -> Tensor:
         """Ids of the images that an epoch goes through, on all ranks together, (N,)."""

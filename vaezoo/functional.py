@@ -141,17 +141,6 @@ def _log_weights(z: Tensor, size: int, estimator: Estimator) -> Tensor:
     return -z.new_ones(batch, batch).mul(batch * (size if estimator == "mws" else 1)).log()
 
 
-def total_correlation(
-    z: Tensor, mu: Tensor, logvar: Tensor, dataset_size: int | None = None, estimator: Estimator = "mws"
-) -> Tensor:
-    """Total correlation KL(q(z) || Π_l q(z_l)) of the aggregate posterior, a scalar.
-
-    The arguments are those of `aggregate_log_densities`.
-    """
-    joint, marginals = aggregate_log_densities(z, mu, logvar, dataset_size, estimator)
-    return (joint - marginals).mean()
-
-
 def covariance(x: Tensor) -> Tensor:
     """Biased covariance of the rows of x, E[xxᵀ] − E[x]E[x]ᵀ, (D, D)."""
     centred = x - x.mean(0)

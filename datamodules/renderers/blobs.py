@@ -4,8 +4,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d
 
-from datamodules.renderers.checks import check_factors
-
 SIZE = 64
 WIDE = 2 * SIZE  # side of a canvas with a blob in the middle, wide enough for a window on it to put the blob anywhere
 
@@ -57,23 +55,15 @@ class BlobsRenderer:
         starts = len(pixels) - (SIZE - 1) * (WIDE + 1)
         self._windows = pixels.as_strided((starts, SIZE, SIZE), (1, WIDE, 1))
 
-    def __call__(self, factors: Tensor) -> Tensor:
+    def draw(self, factors: Tensor) -> Tensor:
         """Draw a batch.
 
         Args:
-            factors: Row, column and sample, int64 (B, 3).
+            factors: Row, column and sample within `factor_sizes`, int64 (B, 3).
 
         Returns:
             Images, uint8 (B, 1, 64, 64).
-
-        Raises:
-            ValueError: The factors are not int64 (B, 3) or one is out of its range.
         """
-        check_factors(factors, self.factor_sizes)
-        return self.draw(factors)
-
-    def draw(self, factors: Tensor) -> Tensor:
-        """As a call, for factors that are known to be right."""
         row, column, sample = factors.to(self._windows.device).unbind(1)
         start = (sample * WIDE + SIZE - row) * WIDE + SIZE - column
         return self._windows.index_select(0, start).unsqueeze(1)

@@ -9,8 +9,6 @@ import math
 import torch
 from torch import Tensor
 
-from datamodules.renderers.checks import check_factors
-
 VERTICES = 512  # of an outline: its chords are shorter than a pixel and within 3e-4 pixels of the curve
 STEP = 62  # every centre, 15.5 + 32 i / 31 pixels, is a whole number of 1 / STEP pixels
 CROSSINGS = 4  # a horizontal line enters and leaves a shape at most twice
@@ -62,23 +60,15 @@ class DSpritesRenderer:
         bits = torch.arange(256)[:, None] >> torch.arange(8) & 1
         self._spread = (255 * bits).to(torch.uint8).view(torch.int64).flatten().to(device)
 
-    def __call__(self, factors: Tensor) -> Tensor:
+    def draw(self, factors: Tensor) -> Tensor:
         """Draw a batch.
 
         Args:
-            factors: Indices, int64 (B, 6).
+            factors: Indices within `factor_sizes`, int64 (B, 6).
 
         Returns:
             Images of 0 and 255, uint8 (B, 1, 64, 64).
-
-        Raises:
-            ValueError: The factors are not int64 (B, 6) or one is out of its range.
         """
-        check_factors(factors, self.factor_sizes)
-        return self.draw(factors)
-
-    def draw(self, factors: Tensor) -> Tensor:
-        """As a call, for factors that are known to be right."""
         factors = factors.to(self._strides.device)
         pose = (factors * self._strides).sum(1)
         # An index of x is 32 / 31 pixels, 64 units of 1 / STEP.

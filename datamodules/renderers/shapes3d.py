@@ -5,7 +5,6 @@ import colorsys
 import torch
 from torch import Tensor
 
-from datamodules.renderers.checks import check_factors
 from datamodules.renderers.shapes3d_geometry import FLOOR, GLOSSY, SIZE, SKY, SOLIDS, WALL, view
 
 LEVELS = 63  # of brightness a surface: with the sky, four surfaces make 253 codes, which fit a byte
@@ -48,23 +47,15 @@ class Shapes3DRenderer:
         self._solid = palette[:, :, WALL + 1 :].flatten(2)  # dull and glossy
         self._sky = torch.tensor(SKY_COLOUR, dtype=torch.uint8, device=device).view(1, 3, 1)
 
-    def __call__(self, factors: Tensor) -> Tensor:
+    def draw(self, factors: Tensor) -> Tensor:
         """Draw a batch.
 
         Args:
-            factors: Indices, int64 (B, 6).
+            factors: Indices within `factor_sizes`, int64 (B, 6).
 
         Returns:
             Images, uint8 (B, 3, 64, 64).
-
-        Raises:
-            ValueError: The factors are not int64 (B, 6) or one is out of its range.
         """
-        check_factors(factors, self.factor_sizes)
-        return self.draw(factors)
-
-    def draw(self, factors: Tensor) -> Tensor:
-        """As a call, for factors that are known to be right."""
         floor, wall, solid, scale, shape, orientation = factors.to(self._codes.device).unbind(1)
         sky = self._sky.expand(len(factors), -1, -1)
         hues = ((self._floor, floor), (self._wall, wall), (self._solid, solid))

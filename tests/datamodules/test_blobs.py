@@ -26,7 +26,7 @@ def test_surface() -> None:
 def test_pictures_are_the_renderers() -> None:
     factors = torch.tensor([[0, 0, 0], [30, 40, 24], [63, 63, 12]])
     images = BlobsDataModule(jitter=0.3).images_at(factors)
-    assert torch.equal(images, BlobsRenderer(jitter=0.3)(factors) / 255)
+    assert torch.equal(images, BlobsRenderer(jitter=0.3).draw(factors) / 255)
     lit = images[1, 0] > 0
     centre = (lit.nonzero() * images[1, 0][lit][:, None]).sum(0) / images[1].sum()
     assert centre.tolist() == pytest.approx([30, 40])

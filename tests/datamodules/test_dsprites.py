@@ -48,7 +48,7 @@ def test_auto_draws_with_a_warning(tmp_path: Path) -> None:
     assert len(module.pictures) == 737_280
     ids = torch.tensor([0, 400_000, 737_279])
     colour_too = torch.cat([torch.zeros(3, 1, dtype=torch.long), module.factors_of(ids)], dim=1)
-    assert module.pictures.images(ids).equal(DSpritesRenderer()(colour_too))
+    assert module.pictures.images(ids).equal(DSpritesRenderer().draw(colour_too))
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_auto_draws_with_a_warning(tmp_path: Path) -> None:
     assert module.source == "render"
     assert isinstance(module.pictures, Rendered)
     ids = torch.tensor([0, 123_456, 479_999])
-    drawn = Shapes3DRenderer()(module.factors_of(ids))
+    drawn = Shapes3DRenderer().draw(module.factors_of(ids))
     assert module.pictures.images(ids).equal(drawn)
 
 

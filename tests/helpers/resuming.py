@@ -54,9 +54,9 @@ class Draws(Callback):
 class KeepAll(LastCheckpoint):
     """Every checkpoint that a killed process might have left behind."""
 
-    def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        super()._save_checkpoint(trainer, filepath)
-        link(Path(filepath), Path(filepath).with_name(f"{trainer.global_step}.ckpt"))
+    def _save(self, trainer: Trainer) -> None:
+        super()._save(trainer)
+        link(Path(self.last_model_path), Path(self.last_model_path).with_name(f"{trainer.global_step}.ckpt"))
 
 
 class Signalled(Callback):

@@ -3,11 +3,18 @@
 import shutil
 from pathlib import Path
 from typing import Any
+from weakref import proxy
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.trainer.states import TrainerFn
 
+from vaezoo.models.lightning_private import (
+    accumulates,
+    begin_validation_again,
+    complete_validation,
+    validates_now,
+)
 from vaezoo.runs.checkpoint_io import PREVIOUS
 from vaezoo.runs.files import atomic_write
 
@@ -27,6 +34,7 @@ class LastCheckpoint(ModelCheckpoint):
         if every_n_train_steps < 1:
             raise ValueError(f"every_n_train_steps must be at least 1, not {every_n_train_steps}")
         super().__init__(filename="last", every_n_train_steps=every_n_train_steps, enable_version_counter=False)
+        self._interval, self._saved_step = every_n_train_steps, 0
         self._due = False
         self._validate_again = False
 
@@ -35,18 +43,18 @@ class LastCheckpoint(ModelCheckpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Count from the step that the run continues from, which is saved already."""
-        self._last_global_step_saved = trainer.global_step
+        self._saved_step = trainer.global_step
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Save where it is time, the run stops or its last step is done; not while gradients accumulate."""
-        if not _fitting(trainer) or trainer.fit_loop._should_accumulate():
+        if not _fitting(trainer) or accumulates(trainer):
             return
         step = trainer.global_step
-        self._due |= step != self._last_global_step_saved and step % self._every_n_train_steps == 0
+        self._due |= step != self._saved_step and step % self._interval == 0
         self._due |= trainer.received_sigterm or step == trainer.max_steps
-        if self._due and not _validates_now(trainer):
+        if self._due and not validates_now(trainer):
             self._save(trainer)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -59,7 +67,7 @@ class LastCheckpoint(ModelCheckpoint):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save the final state, unless the last step did."""
-        if self._last_global_step_saved != trainer.global_step and _fitting(trainer):
+        if self._saved_step != trainer.global_step and _fitting(trainer):
             self._save(trainer)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
@@ -70,19 +78,8 @@ class LastCheckpoint(ModelCheckpoint):
             self._validate_again = False
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Let a validation that was stopped begin again: Lightning would go on with its rest and forget the first part.
-
-        It goes back to a validation whose first batch was begun and not finished, by the counts of all batches so far.
-        In every other checkpoint these must be even, or a run that was once stopped in a validation would repeat it
-        wherever it continues.
-        """
-        loops, name = checkpoint["loops"]["fit_loop"], "epoch_loop.val_loop.batch_progress"
-        counts = ("ready", "started", "processed", "completed")
-        if self._validate_again:
-            nothing = dict.fromkeys(counts, 0)
-            loops[name] = {"total": nothing | {"ready": 1, "started": 1}, "current": nothing, "is_last_batch": False}
-        else:
-            loops[name] = loops[name] | {"total": dict.fromkeys(counts, loops[name]["total"]["completed"])}
+        """Let a validation that was stopped begin again, and no other."""
+        (begin_validation_again if self._validate_again else complete_validation)(checkpoint)
 
     def _save(self, trainer: Trainer) -> None:
         assert self.dirpath is not None
@@ -90,8 +87,11 @@ class LastCheckpoint(ModelCheckpoint):
         if trainer.is_global_zero and path.is_file():
             link(path, path.with_name(PREVIOUS))
         self.best_model_path = self.last_model_path = str(path)
-        self._save_checkpoint(trainer, str(path))
-        self._due = False
+        trainer.save_checkpoint(path)
+        self._saved_step, self._due = trainer.global_step, False
+        if trainer.is_global_zero:
+            for logger in trainer.loggers:
+                logger.after_save_checkpoint(proxy(self))  # loggers keep it: weakly, as Lightning's own callback
 
 
 class BestCheckpoint(ModelCheckpoint):
@@ -126,8 +126,3 @@ def link(path: Path, name: Path) -> None:
 def _fitting(trainer: Trainer) -> bool:
     dry = trainer.fast_dev_run  # type: ignore[attr-defined]  # Lightning sets it from elsewhere
     return trainer.state.fn == TrainerFn.FITTING and not trainer.sanity_checking and not dry
-
-
-def _validates_now(trainer: Trainer) -> bool:
-    fetcher = trainer.fit_loop._data_fetcher
-    return fetcher is not None and trainer.fit_loop.epoch_loop._should_check_val_fx(fetcher)

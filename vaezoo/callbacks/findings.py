@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 import torch.distributed as dist
 from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor, nn
@@ -92,6 +93,11 @@ def agree(found: Found) -> Found:
         dist.all_gather_object(everyones, found)
         found = next((other for other in everyones if other.in_loss), everyones[0])
     return found
+
+
+def norms(tensors: list[Tensor]) -> Tensor:
+    """Norm of each tensor, (N,); a private name of torch, as the public functions give one norm of all or are slow."""
+    return torch.stack(torch._foreach_norm(tensors))
 
 
 def _some(values: Sequence[object]) -> str:

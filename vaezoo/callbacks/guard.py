@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 
-from vaezoo.callbacks.findings import Found, KnowsIds, Loss, Update, agree
+from vaezoo.callbacks.findings import Found, KnowsIds, Loss, Update, agree, norms
 
 
 class NonFiniteError(RuntimeError):
@@ -88,8 +88,8 @@ class GuardFinite(Callback):
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if not parameters:
             return
-        norms = torch.stack(torch._foreach_norm([p.grad for p in parameters]))
-        self._updates.append(Update(self._losses, parameters, norms))
+        gradients = [p.grad for p in parameters]
+        self._updates.append(Update(self._losses, parameters, norms(gradients)))
         self._losses, self._skipped = [], bool(self._skipped)
         if len(self._updates) < self._interval(trainer, pl_module):
             return
@@ -173,5 +173,5 @@ def _terms(trainer: Trainer) -> dict[str, Tensor]:
 def _nonfinite(state: Iterable[tuple[str, Tensor]]) -> list[str]:
     """Names of floating tensors that are not finite."""
     floats = {name: value for name, value in state if isinstance(value, Tensor) and value.is_floating_point()}
-    finite = torch.stack(torch._foreach_norm(list(floats.values()))).isfinite().tolist()
+    finite = norms(list(floats.values())).isfinite().tolist()
     return [name for name, good in zip(floats, finite, strict=True) if not good]

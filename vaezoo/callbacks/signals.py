@@ -7,6 +7,8 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from vaezoo.models.lightning_private import accumulates, ask_to_stop
+
 
 class StopOnSignal(Callback):
     """Stops training between two steps when SIGTERM or SIGINT arrives; `LastCheckpoint` saves there.
@@ -31,12 +33,12 @@ class StopOnSignal(Callback):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Stop after this batch if any rank was told to, unless gradients accumulate."""
-        if not trainer.fit_loop._should_accumulate():
+        if not accumulates(trainer):
             self._stop(trainer)
 
     def on_validation_batch_end(self, trainer: Trainer, *args: Any, **kwargs: Any) -> None:
         """Stop a validation as well, where there is one process: several might each be at another batch."""
-        if trainer.world_size == 1 and not trainer.sanity_checking and not trainer.fit_loop._should_accumulate():
+        if trainer.world_size == 1 and not trainer.sanity_checking and not accumulates(trainer):
             self._stop(trainer)
 
     def _note(self, number: int, frame: Any) -> None:
@@ -52,4 +54,4 @@ class StopOnSignal(Callback):
         if trainer.world_size > 1:
             stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
         if stop:
-            trainer._signal_connector.received_sigterm = True
+            ask_to_stop(trainer)

@@ -2,8 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -16,6 +15,7 @@ from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network
 from vaezoo.regularizers import Regularizer
 from vaezoo.specs import family
+from vaezoo.text import did_you_mean, on_one_line
 
 _OWN_KEYS = (
     "ckpt_path",
@@ -30,7 +30,7 @@ _OWN_KEYS = (
 )
 
 
-def one_line(message: str) -> str:
+def explain_argument(message: str) -> str:
     """Boil down what jsonargparse says, often a nested list of everything it tried.
 
     Returns:
@@ -47,34 +47,41 @@ def one_line(message: str) -> str:
     return f"{key}: {text}" if key and key != "config" else text
 
 
+def unwrapped(error: BaseException) -> BaseException:
+    """What a constructor raised, without what jsonargparse says around it."""
+    while str(error).startswith("Does not validate") and error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 def _no_file(name: str) -> str:
     path = Path(name)
     if path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
     name, folder = str(path), path.parent
-    return f"no file {name!r}{_nearest(name, map(str, folder.glob('*')) if folder.is_dir() else ())}"
+    return f"no file {name!r}{did_you_mean(name, map(str, folder.glob('*')) if folder.is_dir() else ())}"
 
 
 def _no_argument(class_path: str, name: str) -> str:
     short = class_path.rpartition(".")[2]
-    return f"{short} has no argument {name!r}{_nearest(name, _arguments(short))}"
+    return f"{short} has no argument {name!r}{did_you_mean(name, _arguments(short))}"
 
 
 def _no_key(name: str) -> str:
     # A misspelt section comes with its first subkey: "modl.class_path".
     section, _, _ = name.partition(".")
     name = name if section in _OWN_KEYS else section
-    return f"unknown key {name!r}{_nearest(name, _keys())}"
+    return f"unknown key {name!r}{did_you_mean(name, _keys())}"
 
 
 def _no_class(name: str) -> str:
     if kinds := [base.__name__ for base in _KINDS for cls in family(base) if cls.__name__ == name]:
         return f"{name!r} is a {kinds[0]}, which does not go here"
-    return f"no class is called {name!r}{_nearest(name, (cls.__name__ for cls in _classes()))}"
+    return f"no class is called {name!r}{did_you_mean(name, (cls.__name__ for cls in _classes()))}"
 
 
 def _no_choice(name: str, choices: str) -> str:
-    return f"{name!r} is none of {choices}{_nearest(name, re.findall(r'[-.0-9A-Za-z_]+', choices))}"
+    return f"{name!r} is none of {choices}{did_you_mean(name, re.findall(r'[-.0-9A-Za-z_]+', choices))}"
 
 
 def _wrong_type(expected: str, value: str) -> str:
@@ -155,8 +162,7 @@ def _first_complaint(message: str) -> str:
 
 
 def _short(value: str) -> str:
-    value = " ".join(value.split()).strip("'")
-    return value if len(value) <= 200 else f"{value[:200]}…"
+    return on_one_line(value.strip().strip("'"), 200)
 
 
 def _example(kind: str) -> str:
@@ -197,11 +203,6 @@ def _takes_none(parameter: inspect.Parameter) -> bool:
 
 def _parameter(class_name: str, name: str) -> inspect.Parameter | None:
     return next((found[name] for found in _signatures(class_name) if name in found), None)
-
-
-def _nearest(name: str, candidates: Iterable[str]) -> str:
-    close = get_close_matches(name, set(candidates), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _classes() -> list[type]:

@@ -4,6 +4,9 @@ import errno
 import pickle
 import re
 
+from vaezoo.cli.errors import unwrapped
+from vaezoo.text import on_one_line
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What torch says where a file cannot be written, and where one cannot be read.
 UNWRITTEN = re.compile(r"PytorchStreamWriter failed|file write failed|unexpected pos")
@@ -20,10 +23,9 @@ def explain(error: BaseException) -> str:
     Returns:
         One line.
     """
-    while str(error).startswith("Does not validate") and error.__cause__ is not None:
-        error = error.__cause__
-    text = " ".join(str(error).split()).partition(" Exception raised from ")[0]  # torch goes on with its own stack
-    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    error = unwrapped(error)
+    # torch goes on with its own stack
+    text = on_one_line(re.split(r"\s+Exception raised from\s", str(error))[0], LONGEST)
     if (isinstance(error, OSError) and error.errno in FULL) or UNWRITTEN.search(text):
         return _full(error)
     if isinstance(error, pickle.UnpicklingError):

@@ -12,7 +12,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from datamodules import ImageDataModule
 from vaezoo.callbacks import NonFiniteError, SaveConfig
-from vaezoo.cli.errors import one_line
+from vaezoo.cli.errors import explain_argument
 from vaezoo.cli.failures import explain
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation.command import run_evaluate
@@ -73,7 +73,7 @@ def run(args: list[str]) -> int:
     except ArgumentError as error:
         if debug:
             raise
-        print(f"vaezoo: error: {one_line(str(error))}", file=sys.stderr)
+        print(f"vaezoo: error: {explain_argument(str(error))}", file=sys.stderr)
         return 2
     except Exception as error:
         if debug:

@@ -27,6 +27,7 @@ from vaezoo.callbacks import (
     ThroughputBar,
 )
 from vaezoo.cli.errors import check_sections
+from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, read_checkpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write
@@ -55,11 +56,9 @@ class ZooCLI(LightningCLI):
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
         # For models that have it; jsonargparse leaves out a link whose target the chosen class does not take.
         parser.link_arguments("data.label_sizes", "model.init_args.label_sizes", apply_on="instantiate")
-        for action in parser._actions:
-            if action.dest.startswith("trainer.limit_"):
-                # 1 is one batch and 1.0 is all of them. Lightning's Optional[Union[int, float]] may come from typing's
-                # cache as float first, whenever some other package has asked for that order before.
-                action._typehint = int | float | None  # type: ignore[attr-defined]
+        # 1 is one batch and 1.0 is all of them. Lightning's Optional[Union[int, float]] may come from typing's cache as
+        # float first, whenever some other package has asked for that order before.
+        set_type(parser, "trainer.limit_", int | float | None)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         """Parse, name the experiment after its configuration file or its model, and find its last checkpoint."""
@@ -120,7 +119,7 @@ class ZooCLI(LightningCLI):
             data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
         # What was filled in for this run's logger, its folder and name, is not for a run that repeats it.
         self.config[self.subcommand].trainer.logger = self._given_logger
-        config = self._get(self.config_init, "trainer")
+        config = self.config_init[self.subcommand].trainer
         given = config.logger
         if given is not False:
             others = [
@@ -159,7 +158,7 @@ class ZooCLI(LightningCLI):
                 _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
             if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
                 facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
-                complete = json.loads(self._parser(self.subcommand).dump(config, format="json"))
+                complete = json.loads(self.parser.dump(self.config, format="json"))[self.subcommand]
                 start_run(logger, self.run_dir, facts, complete)
 
     def fit(self, **kwargs: Any) -> None:

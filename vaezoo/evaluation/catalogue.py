@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ from vaezoo.metrics import (
     ReconstructionError,
 )
 from vaezoo.metrics.base import ScoreMetric
+from vaezoo.text import did_you_mean
 
 
 class Entry(NamedTuple):
@@ -82,8 +82,7 @@ def check(names: Sequence[str]) -> None:
     """Raise ValueError for a score that is not in the catalogue, naming those that are."""
     for name in names:
         if name not in METRICS:
-            close = get_close_matches(name, METRICS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
+            hint = did_you_mean(name, METRICS) or "."
             raise ValueError(f"no metric is called {name!r}{hint} Known: {', '.join(METRICS)}")
 
 

@@ -10,11 +10,12 @@ from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.evaluation.catalogue import METRICS, check
-from vaezoo.evaluation.report import latex, score_table, write_csv, write_json
+from vaezoo.evaluation.report import score_rows, score_table, write_csv, write_json
 from vaezoo.evaluation.scores import Evaluation, evaluate
 from vaezoo.runs.data import Sources, apart
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.loading import load
+from vaezoo.text import tabular
 
 
 def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -77,7 +78,7 @@ def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
     lines, rows = Path(f"{stem}.csv"), Path(f"{stem}.tex")
     write_csv(lines, evaluations)
     with atomic_write(rows) as draft:
-        draft.write_text(latex(evaluations))
+        draft.write_text(tabular(score_rows(evaluations)))
     return [lines, rows]
 
 

@@ -1,8 +1,6 @@
-"""Evaluations as tables, CSV, LaTeX and JSON."""
+"""Evaluations as tables, CSV and JSON."""
 
 import csv
-import json
-import math
 import platform
 import re
 from collections.abc import Mapping
@@ -13,6 +11,7 @@ from typing import Any
 from vaezoo import __version__
 from vaezoo.evaluation.scores import LEVEL, Evaluation, Result
 from vaezoo.runs.files import atomic_write
+from vaezoo.text import aligned, json_text
 
 PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
 DETAIL = re.compile(r"_(seed|train|\d+)$")
@@ -43,18 +42,8 @@ def cells(evaluation: Evaluation) -> dict[str, str]:
 
 def score_table(evaluations: Mapping[str, Evaluation]) -> str:
     """One row a score and one column a checkpoint, for reading."""
-    lines = _rows(evaluations)
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    rows = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    rows = aligned(score_rows(evaluations))
     return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
-
-
-def latex(evaluations: Mapping[str, Evaluation]) -> str:
-    """The same table as a LaTeX tabular."""
-    lines = [[cell.replace("_", r"\_").replace("%", r"\%") for cell in line] for line in _rows(evaluations)]
-    header, *body = [" & ".join(line) + r" \\" for line in lines]
-    begin = rf"\begin{{tabular}}{{{'l' * len(lines[0])}}}"
-    return "\n".join([begin, r"\hline", header, r"\hline", *body, r"\hline", r"\end{tabular}", ""])
 
 
 def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
@@ -70,7 +59,7 @@ def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
 
 
 def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:
-    """Everything about one evaluation; infinity, which JSON lacks, as the string "inf"."""
+    """Everything about one evaluation; NaN and infinity, which JSON lacks, as strings."""
     metrics = {
         metric: {
             "scores": {
@@ -89,19 +78,12 @@ def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) ->
         "versions": versions(),
     }
     with atomic_write(path) as draft:
-        draft.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
+        draft.write_text(json_text(content, indent=2) + "\n")
 
 
-def _rows(evaluations: Mapping[str, Evaluation]) -> list[list[str]]:
+def score_rows(evaluations: Mapping[str, Evaluation]) -> list[list[str]]:
+    """Cells of a table, one row a score and one column a checkpoint; the first row is its header."""
     columns = {label: cells(evaluation) for label, evaluation in evaluations.items()}
     names = dict.fromkeys(name for column in columns.values() for name in column)
     header = [f"score [{LEVEL:.0%} interval]", *columns]
     return [header, *([name, *(column.get(name, "") for column in columns.values())] for name in names)]
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from vaezoo.functional import Likelihood, full_precision, reconstruction
+from vaezoo.models.lightning_private import has_trainer
 from vaezoo.models.noise import seed_batch
 from vaezoo.models.receiving import Receiver
 from vaezoo.nn.autoencoder import Autoencoder
@@ -201,7 +202,7 @@ class VAE(Autoencoder, Receiver):
         batch = self.receive(batch)
         terms = self.terms(batch)
         loss = torch.stack([term.loss for term in terms.values()]).sum()
-        if self._trainer is not None:
+        if has_trainer(self):
             values = {"loss": loss} | {name: term.loss for name, term in terms.items()}
             details = {f"{name}/{key}": value for name, term in terms.items() for key, value in term.logs.items()}
             options: _LogOptions = {"batch_size": len(batch.x), "sync_dist": stage != "train"}

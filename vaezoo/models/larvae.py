@@ -102,17 +102,11 @@ class LaRVAE(VAE):
         return self.decode({"y": labels, "z": nuisance}).sigmoid()
 
     def labels_walk(self, labels: Tensor, steps: int = 5) -> Tensor:
-        """Copies of labels (B, K) in which one label at a time goes from 0 to 1, (B, K, S, K)."""
+        """Copies of labels (B, K) in which one label at a time goes from 0 to 1 (Fig. 4), (B, K, S, K)."""
         walked = labels[:, None, None].repeat(1, self.label_dim, steps, 1)
         for k in range(self.label_dim):
             walked[:, k, :, k] = torch.linspace(0, 1, steps, device=labels.device)
         return walked
-
-    @torch.no_grad()
-    def traverse_labels(self, labels: Tensor, steps: int = 5) -> Tensor:
-        """Images with one label at a time going from 0 to 1, the others fixed (Fig. 4), (B, K, S, C, H, W)."""
-        walked = self.labels_walk(labels, steps)
-        return self.generate(walked.flatten(0, 2)).reshape(*walked.shape[:3], *self.image_shape)
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]  # Lightning's is no plain classmethod

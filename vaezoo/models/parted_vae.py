@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 
 from vaezoo.functional import check_classes, label_accuracy, label_cross_entropy
 from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.models.lightning_private import has_trainer
 from vaezoo.models.parted_drawing import PartedDrawing
 from vaezoo.models.parted_training import FULL, SUPERVISED, TwoOptimizers, plateau_schedulers
 from vaezoo.nn.latents import Concrete, ConcreteLatent, GaussianLatent
@@ -117,7 +118,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """A supervised step where rows are labelled, then a full one; without a Trainer, the loss of the latter."""
         batch = self.receive(batch)
-        if self._trainer is None:
+        if not has_trainer(self):
             return super().training_step(self._unlabelled(batch))
         loss = None
         if batch.labelled.any():
@@ -182,6 +183,6 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return batch.at(~batch.labelled)
 
     def _log_accuracy(self, stage: str, batch: Batch) -> None:
-        if self._trainer is not None and batch.y.shape[1] == len(self.classes.sizes):
+        if has_trainer(self) and batch.y.shape[1] == len(self.classes.sizes):
             accuracy = label_accuracy(self.classify(batch.x), batch.y)
             self.log(f"{stage}/accuracy", accuracy, batch_size=len(batch.x), sync_dist=True)

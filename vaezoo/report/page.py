@@ -2,8 +2,6 @@
 
 import base64
 import hashlib
-import json
-import math
 import os
 import time
 from collections.abc import Sequence
@@ -16,6 +14,7 @@ from vaezoo.report.pictures import Picture
 from vaezoo.report.runs import Run
 from vaezoo.report.strips import Drawn
 from vaezoo.runs.files import atomic_write
+from vaezoo.text import json_text
 
 SCRIPTS = ("base.js", "table.js", "curves.js", "settings.js", "explorer.js", "main.js")
 
@@ -90,19 +89,8 @@ def _run(entry: Entry) -> dict[str, Any]:
 
 
 def _json(content: Any) -> str:
-    text = json.dumps(_finite(content), separators=(",", ":"), allow_nan=False)  # ASCII: no U+2028 either
+    text = json_text(content, separators=(",", ":"))  # ASCII: no U+2028 either
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _finite(value: Any) -> Any:
-    """What JSON lacks as text that JavaScript's Number reads."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
 
 
 def _hash(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from vaezoo.report.logs import Curve, read_curves
 from vaezoo.report.scores import Score, last_values, read_scores
 from vaezoo.runs.files import read_yaml
+from vaezoo.text import on_one_line
 
 MARKS = ("config.yaml", "metrics.csv", "checkpoints")
 CHECKPOINTS = ("last.ckpt", "best.ckpt")
@@ -90,8 +91,7 @@ def read_run(path: Path, points: int = 400) -> Run:
 
 def one_line(error: BaseException) -> str:
     """An error's message without line breaks, of a length to read."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:300]}…"
+    return on_one_line(str(error), 300) or type(error).__name__
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, str]:

@@ -1,15 +1,13 @@
 """Scores of a run: those that `vaezoo evaluate` left beside its checkpoints, and the last ones logged."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vaezoo.evaluation.report import DETAIL
 from vaezoo.report.logs import Curve
-
-DETAIL = re.compile(r"_(seed|train|\d+)$")
 
 
 @dataclass

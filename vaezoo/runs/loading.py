@@ -6,6 +6,7 @@ from typing import Any
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.models import VAE
+from vaezoo.models.lightning_private import load_as
 from vaezoo.runs.checkpoint_io import read_checkpoint
 from vaezoo.specs import find
 
@@ -24,11 +25,7 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
     checkpoint = read_checkpoint(path, mmap=True)
     if "model_class" not in checkpoint:
         raise ValueError(f"{path} was not written by a vaezoo model; use its class's load_from_checkpoint")
-    # Lightning lets a checkpoint name the function that builds the model, which imports whatever class it is told.
-    model: VAE = find(VAE, checkpoint["model_class"]).load_from_checkpoint(
-        path, map_location, weights_only=True, _instantiator=None
-    )
-    return model.eval()
+    return load_as(find(VAE, checkpoint["model_class"]), path, map_location).eval()
 
 
 def data_settings(config: Any, data_class: type[LightningDataModule]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
 from vaezoo.models.base import VAE
+from vaezoo.models.lightning_private import epochs_done
 from vaezoo.runs.checkpoint_io import PREVIOUS, DamagedCheckpointError, read_checkpoint
 from vaezoo.runs.files import read_yaml
 from vaezoo.specs import public, with_public_names
@@ -99,11 +100,9 @@ def _say(line: str) -> None:
 
 def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None) -> bool:
     """Whether nothing is left to do; -1 and None are no limits."""
-    loop = checkpoint["loops"]["fit_loop"]
-    epochs = loop["epoch_progress"]["current"]
-    within = epochs["ready"] > epochs["processed"]
-    done = epochs["processed"] + (within and loop["epoch_loop.batch_progress"]["is_last_batch"])
-    return 0 <= max_steps <= checkpoint["global_step"] or (max_epochs is not None and 0 <= max_epochs <= done)
+    if 0 <= max_steps <= checkpoint["global_step"]:
+        return True
+    return max_epochs is not None and 0 <= max_epochs <= epochs_done(checkpoint)
 
 
 def _seed(run: Path) -> Any:

@@ -13,8 +13,8 @@ from vaezoo.study.folder import RunFolder
 from vaezoo.study.grid import Run, expand, text
 from vaezoo.study.job import Job
 from vaezoo.study.results import write_all
-from vaezoo.study.screen import aligned
 from vaezoo.study.sweep import write_sweeps
+from vaezoo.text import aligned
 
 EPILOG = """\
 A run is one process of `vaezoo fit` and one of `vaezoo evaluate` on its last checkpoint. Finished runs are never run

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import yaml
 
 from vaezoo.evaluation.catalogue import check
 from vaezoo.study.stopping import SCHEDULERS
+from vaezoo.text import did_you_mean
 
 SECTIONS = ("model", "data", "trainer")
 EVALUATE = ("metrics", "images", "split", "latents", "resamples", "seed")
@@ -230,6 +230,5 @@ def _mapping(given: Any, where: str) -> dict[str, Any]:
 def _known(given: Iterable[Any], known: tuple[str, ...], where: str) -> None:
     for key in given:
         if key not in known:
-            close = get_close_matches(str(key), known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f" (known: {', '.join(known)})"
+            hint = did_you_mean(str(key), known) or f" (known: {', '.join(known)})"
             raise ValueError(f"{where}: unknown key {key!r}{hint}")

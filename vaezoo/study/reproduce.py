@@ -4,7 +4,6 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from vaezoo.runs.files import atomic_write, read_yaml
 from vaezoo.study.command import add_options, run_all
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
+from vaezoo.text import did_you_mean
 
 EXPERIMENTS = Path("experiments")
 EXPECTED, STUDIES, RESULTS = EXPERIMENTS / "expected.json", EXPERIMENTS / "studies", EXPERIMENTS / "results"
@@ -37,8 +37,7 @@ def run_reproduce(args: Sequence[str]) -> None:
         print("\n\n".join(recorded(expected).values()) or f"{RESULTS} holds no records: make some with --record")
         return
     if options.name not in expected:
-        close = get_close_matches(options.name, expected, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(options.name, expected)
         raise ValueError(f"{EXPECTED} has no {options.name!r}{hint} (there are {', '.join(expected)})")
     study = read_study(STUDIES / f"{options.name}.yaml")
     results = run_all(study, options)

@@ -13,6 +13,7 @@ from vaezoo.evaluation.report import DETAIL
 from vaezoo.runs.files import atomic_write
 from vaezoo.study.file import STATISTICS
 from vaezoo.study.grid import Run
+from vaezoo.text import tabular
 
 BEST = 0.1  # share of the runs of a row whose mean is shown, as Margonis et al. (2020), Table 1
 HEADERS = {"n": "n", "mean": "mean ± std", "lowest": "lowest", "highest": "highest", "best": "mean of the best 10 %"}
@@ -111,12 +112,7 @@ def markdown(title: str, made: Sequence[Table]) -> str:
 
 def latex(made: Sequence[Table]) -> str:
     """The same as LaTeX tabulars."""
-    lines = []
-    for table in made:
-        header, *body = [" & ".join(map(_escaped, row)) + r" \\" for row in [table.header, *table.rows]]
-        lines += [f"% {table.title}", rf"\begin{{tabular}}{{{'l' * len(table.header)}}}", r"\hline", header, r"\hline"]
-        lines += [*body, r"\hline", r"\end{tabular}", ""]
-    return "\n".join(lines)
+    return "\n".join(f"% {table.title}\n{tabular([table.header, *table.rows])}" for table in made)
 
 
 def write_all(
@@ -167,7 +163,3 @@ def _text(value: Any) -> str:
 def bar(cells: Sequence[str]) -> str:
     """A line of a Markdown table."""
     return f"| {' | '.join(cells)} |"
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("_", r"\_").replace("%", r"\%").replace("±", r"$\pm$")

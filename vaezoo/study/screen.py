@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TextIO
 
+from vaezoo.text import aligned
+
 STATES = ("running", "failed", "waiting", "done")  # what matters first
 
 
@@ -72,9 +74,3 @@ class Screen:
         self.file.write(up + "".join(f"\x1b[2K{row[: width - 1]}\n" for row in rows) + "\x1b[0J")
         self.file.flush()
         self._height = len(rows)
-
-
-def aligned(rows: list[list[str]]) -> list[str]:
-    """Rows with columns below each other."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -13,6 +13,7 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from vaezoo.models.base import VAE
+from vaezoo.models.lightning_private import log_offline
 from vaezoo.runs.files import atomic_write
 
 STEP = "trainer/global_step"
@@ -194,7 +195,7 @@ def _started(logger: WandbLogger) -> Any:
         return logger.experiment
     except Exception as error:  # a wrong key, no network, a server in trouble: none of them is worth a training
         _warn_offline(str(error) or type(error).__name__)
-        logger._wandb_init["mode"] = "offline"
+        log_offline(logger)
         return logger.experiment
 
 

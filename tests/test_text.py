@@ -1,0 +1,44 @@
+import json
+import math
+
+import pytest
+
+from vaezoo.text import aligned, did_you_mean, json_text, on_one_line, tabular
+
+
+def test_the_nearest_name_is_asked_for() -> None:
+    assert did_you_mean("sed", ["batch", "seed", "seeds"]) == "; did you mean 'seed'?"
+    assert did_you_mean("seed", iter(["beta", "gamma"])) == ""
+
+
+def test_a_long_text_is_cut() -> None:
+    assert on_one_line("a\n  b\tc ", 5) == "a b c"
+    assert on_one_line("a\n  b\tc d", 5) == "a b c…"
+
+
+def test_columns_stand_below_each_other() -> None:
+    assert aligned([["name", "n"], ["a", "10"]]) == ["name  n", "a     10"]
+
+
+def test_a_tabular_escapes_what_latex_reads() -> None:
+    assert tabular([["score", "100 %"], ["mig_20", "0.5 ± 0.1"], ["a&b #1 $", ""]]).splitlines() == [
+        r"\begin{tabular}{ll}",
+        r"\hline",
+        r"score & 100 \% \\",
+        r"\hline",
+        r"mig\_20 & 0.5 $\pm$ 0.1 \\",
+        r"a\&b \#1 \$ &  \\",
+        r"\hline",
+        r"\end{tabular}",
+    ]
+
+
+def test_json_holds_any_number() -> None:
+    text = json_text({"a": [1, 0.5, (math.inf,)], "b": {"c": -math.inf, "d": math.nan}}, separators=(",", ":"))
+    assert text == '{"a":[1,0.5,["Infinity"]],"b":{"c":"-Infinity","d":"NaN"}}'
+    assert float(json.loads(text)["b"]["c"]) == -math.inf
+
+
+@pytest.mark.parametrize("value", [None, True, 3, "text", 1e-300])
+def test_json_leaves_the_rest_alone(value: object) -> None:
+    assert json.loads(json_text([value])) == [value]

@@ -1,0 +1,78 @@
+"""Every private name of Lightning that is used, in the lowest room that knows Lightning.
+
+Each function says what it asks and why the public API does not answer. `tests/test_fences.py` has a test a name, which
+says what a release of Lightning has moved; nothing private is used anywhere else.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lightning.pytorch import LightningModule, Trainer
+
+if TYPE_CHECKING:
+    from lightning.pytorch.loggers import WandbLogger
+
+Model = TypeVar("Model", bound=LightningModule)
+
+_VALIDATION = "epoch_loop.val_loop.batch_progress"
+_COUNTS = ("ready", "started", "processed", "completed")
+
+
+def has_trainer(model: LightningModule) -> bool:
+    """Whether a Trainer runs the model; the public `trainer` raises without one, and stands for Fabric as well."""
+    return model._trainer is not None
+
+
+def accumulates(trainer: Trainer) -> bool:
+    """Whether the batch left the weights alone; the public `global_step` does not tell before the next batch."""
+    return trainer.fit_loop._should_accumulate()
+
+
+def validates_now(trainer: Trainer) -> bool:
+    """Whether a validation follows this batch; the loop alone knows, by interval, epoch and limits together."""
+    fetcher = trainer.fit_loop._data_fetcher
+    return fetcher is not None and trainer.fit_loop.epoch_loop._should_check_val_fx(fetcher)
+
+
+def ask_to_stop(trainer: Trainer) -> None:
+    """End training after this batch with `SIGTERMException`; the public `should_stop` ends as if all were done."""
+    trainer._signal_connector.received_sigterm = True
+
+
+def epochs_done(checkpoint: dict[str, Any]) -> int:
+    """Complete epochs; the public `epoch` is the same before and after the last batch of one."""
+    loop = checkpoint["loops"]["fit_loop"]
+    epochs = loop["epoch_progress"]["current"]
+    within = epochs["ready"] > epochs["processed"]
+    return int(epochs["processed"] + (within and loop["epoch_loop.batch_progress"]["is_last_batch"]))
+
+
+def begin_validation_again(checkpoint: dict[str, Any]) -> None:
+    """Let a run go back to a validation whose first batch was begun and not finished.
+
+    Lightning would go on with the rest of a validation that was stopped and forget its first part.
+    """
+    nothing = dict.fromkeys(_COUNTS, 0)
+    begun = {"total": nothing | {"ready": 1, "started": 1}, "current": nothing, "is_last_batch": False}
+    checkpoint["loops"]["fit_loop"][_VALIDATION] = begun
+
+
+def complete_validation(checkpoint: dict[str, Any]) -> None:
+    """Let a run go on after its last validation.
+
+    Lightning counts all batches so far. Where these counts are not even, as in a run that was once stopped in a
+    validation, it would repeat that validation wherever it continues.
+    """
+    loop = checkpoint["loops"]["fit_loop"]
+    loop[_VALIDATION] = loop[_VALIDATION] | {"total": dict.fromkeys(_COUNTS, loop[_VALIDATION]["total"]["completed"])}
+
+
+def load_as(cls: type[Model], path: Path, map_location: Any) -> Model:
+    """Load a checkpoint as this class; by default it may name a function that imports and builds another."""
+    model: Model = cls.load_from_checkpoint(path, map_location, weights_only=True, _instantiator=None)
+    return model
+
+
+def log_offline(logger: "WandbLogger") -> None:
+    """Let a logger whose run could not start log to files; its mode is an argument of the constructor alone."""
+    logger._wandb_init["mode"] = "offline"

@@ -1,0 +1,57 @@
+"""Text that people and programs read: the nearest spelling, one line, tables, and JSON of any number."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one as a question; empty where none is near."""
+    close = get_close_matches(name, dict.fromkeys(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def on_one_line(text: str, longest: int) -> str:
+    """A text without line breaks, cut where it is longer than one reads."""
+    text = " ".join(text.split())
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of a table, a line each, with columns below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def tabular(rows: Sequence[Sequence[str]]) -> str:
+    """A LaTeX tabular; the first row is its header."""
+    header, *body = [" & ".join(map(_escaped, row)) + r" \\" for row in rows]
+    begin = rf"\begin{{tabular}}{{{'l' * len(rows[0])}}}"
+    return "\n".join([begin, r"\hline", header, r"\hline", *body, r"\hline", r"\end{tabular}", ""])
+
+
+def json_text(content: Any, **options: Any) -> str:
+    """JSON in which numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity".
+
+    Python's `float` and JavaScript's `Number` both read these.
+
+    Args:
+        content: Dictionaries, lists and plain values.
+        options: As in `json.dumps`.
+    """
+    return json.dumps(_spelt(content), allow_nan=False, **options)
+
+
+def _escaped(cell: str) -> str:
+    return re.sub(r"([_%&#$])", r"\\\1", cell).replace("±", r"$\pm$")
+
+
+def _spelt(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _spelt(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_spelt(item) for item in value]
+    return json.dumps(value) if isinstance(value, float) and not math.isfinite(value) else value
