@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from datamodules.base import GridDataModule
 from datamodules.factors import Factor, ravel
+from datamodules.grids import GridDataModule
 from datamodules.renderers.blobs import SIZE, BlobsRenderer
 from datamodules.sources import Rendered
 from datamodules.weak_labels import memberships, polar

@@ -54,7 +54,7 @@ def write(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def atomic_write(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that no test changes."""
     return write(tmp_path_factory.mktemp("faces")).parent
 

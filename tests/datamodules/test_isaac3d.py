@@ -40,7 +40,7 @@ def write(folder: Path, labels: Any = LABELS) -> Path:
 
 
 @pytest.fixture(scope="module")
-def atomic_write(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that no test changes."""
     return write(tmp_path_factory.mktemp("isaac")).parent
 
