@@ -36,7 +36,7 @@ def split(total: int, val: int | float, test: int | float, seed: int) -> tuple[T
         test: Images held out for testing, likewise.
         seed: Equal seeds split alike on every machine.
     """
-    val, test = _held_out(val, total, "val_size"), _held_out(test, total, "test_size")
+    val, test = held_out_count(val, total, "val_size"), held_out_count(test, total, "test_size")
     if val < 0 or test < 0 or val + test >= total:
         raise ValueError(f"val_size={val} and test_size={test} leave no training images of {total}; make them smaller")
     order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
@@ -44,11 +44,18 @@ def split(total: int, val: int | float, test: int | float, seed: int) -> tuple[T
     return train_ids.sort().values, val_ids, test_ids
 
 
-def _held_out(size: int | float, total: int, name: str) -> int:
+def held_out_count(size: int | float, total: int, name: str) -> int:
+    """Turn a count or a fraction below 1 into a count, which may be 0.
+
+    Args:
+        size: A whole number, or a float below 1 as a share of all.
+        total: How many there are.
+        name: The argument to name in an error.
+    """
     if 0 < size < 1:
         return round(size * total)
     if isinstance(size, float) and not size.is_integer():
-        raise ValueError(f"{name} must be a number of images or a fraction below 1, not {size}")
+        raise ValueError(f"{name} must be a whole number or a fraction below 1, not {size}")
     return int(size)
 
 
