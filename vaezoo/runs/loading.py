@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import lightning
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.models import VAE
-from vaezoo.runs.checkpoint_io import read_checkpoint
+from vaezoo.runs.checkpoint_io import read_checkpoint, write_checkpoint
 from vaezoo.specs import find
 
 
@@ -29,6 +30,22 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
         path, map_location, weights_only=True, _instantiator=None
     )
     return model.eval()
+
+
+def save(model: VAE, path: str | Path) -> None:
+    """Write a model that no Trainer trained as a checkpoint that `load`, and every command, reads.
+
+    Args:
+        model: The model, say `JointVAE.from_released("model.pt", "specs.json")`.
+        path: The file, say `mnist.ckpt`.
+    """
+    checkpoint = {
+        "state_dict": model.state_dict(),
+        model.CHECKPOINT_HYPER_PARAMS_KEY: dict(model.hparams),
+        "pytorch-lightning_version": lightning.__version__,
+    }
+    model.on_save_checkpoint(checkpoint)
+    write_checkpoint(checkpoint, Path(path))
 
 
 def data_settings(config: Any, data_class: type[LightningDataModule]) -> dict[str, Any]:
