@@ -1,17 +1,18 @@
 """What all datamodules share: splits, the labelled set, batched loading and conversion on the device."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
-from datamodules.factors import Factor, FactorKind, LabelForm, choose, label, ravel, unravel
+from datamodules.factors import Factored, LabelForm, choose
+from datamodules.known_labels import KnownLabels
 from datamodules.loader import BatchLoader, Epochs
 from datamodules.memory import InMemory
 from datamodules.sources import ImageSource
@@ -20,10 +21,11 @@ from vaezoo.runs.files import atomic_write
 from vaezoo.types import Batch
 
 Split = Literal["train", "val", "test", "all"]
+LabelledSet = Literal["balanced", "random", "first"]
 EVALUATION_BATCH = 256  # nothing is kept for gradients: larger than in training
 
 
-class ImageDataModule(LightningDataModule):
+class ImageDataModule(Factored, LightningDataModule):
     """Images with factors, split into training, validation and test sets, with labels for some of them.
 
     A training batch holds `batch_size` images from a stream of the whole training set. Labels come with it in one of
@@ -34,28 +36,28 @@ class ImageDataModule(LightningDataModule):
     - Within the stream, at `labelled_batch_size=0`. No image is added; rows of the stream carry a label where they have
       one, which at `labels=1.0` is everywhere.
 
-    Training looks up labels of the labelled set alone, and every other row holds NaN, so no other label can reach a
-    loss. Validation and test batches are fully labelled.
+    Training sees labels of the labelled set alone. Validation and test batches are fully labelled.
 
     Args:
         data_dir: Folder of the official files.
         batch_size: Images a batch on each rank.
-        labels: Labelled training images: a count, or a fraction in (0, 1]; none where None.
+        labels: Labelled training images: a count, or a fraction of the training images in (0, 1]; none where None.
+        labelled_set: Which ones: equally many of every class ("balanced"), any ("random"), or the first of the training
+            images in the order of the files ("first").
         labelled_factors: Factors that labels hold; all where None.
         labelled_batch_size: Labelled images added to each training batch; `batch_size` where None; at 0 the images of
             the stream keep their own labels.
         label_form: "rank" scales each factor to [0, 1]; "index" gives class indices; "onehot" one column a class.
         observed: Share of the labels of a labelled training image that are known, each on its own; the others are NaN.
         split_seed: Seed of the splits and of the labelled set.
-        val_size: Images held out for validation.
-        test_size: Images held out for testing.
+        val_size: Images held out for validation: a count, or a fraction below 1 of all; may be 0.
+        test_size: Images held out for testing, likewise. With both at 0, evaluation takes the training images.
         num_workers: Worker processes; 0 is best for sources in memory.
         device_resident: Keep all pictures as bytes on the training device, read or drawn once; batches then bring only
             ids from the host.
     """
 
     image_shape: tuple[int, int, int]
-    factors: Sequence[Factor]
     source: Literal["file", "render"]
     """Where the pictures come from; recorded with every run."""
 
@@ -64,13 +66,14 @@ class ImageDataModule(LightningDataModule):
         data_dir: str | Path = "data",
         batch_size: int = 64,
         labels: int | float | None = None,
+        labelled_set: LabelledSet = "balanced",
         labelled_factors: list[str] | None = None,
         labelled_batch_size: int | None = None,
         label_form: LabelForm = "rank",
         observed: float = 1.0,
         split_seed: int = 0,
-        val_size: int = 10_000,
-        test_size: int = 10_000,
+        val_size: int | float = 10_000,
+        test_size: int | float = 10_000,
         num_workers: int = 0,
         device_resident: bool = False,
     ) -> None:
@@ -81,7 +84,9 @@ class ImageDataModule(LightningDataModule):
             raise ValueError(f"labelled_batch_size must be at least 0, not {labelled_batch_size}")
         if not 0 < observed <= 1:
             raise ValueError(f"observed must be above 0 and at most 1, not {observed}")
-        self.data_dir, self.observed = Path(data_dir), observed
+        if labelled_set not in get_args(LabelledSet):
+            raise ValueError(f"labelled_set must be one of {', '.join(get_args(LabelledSet))}, not {labelled_set!r}")
+        self.data_dir, self.observed, self.labelled_set = Path(data_dir), observed, labelled_set
         self.batch_size, self.labels, self.split_seed, self.num_workers = batch_size, labels, split_seed, num_workers
         self.labelled_batch_size = batch_size if labelled_batch_size is None else labelled_batch_size
         self.label_form, self.val_size, self.test_size = label_form, val_size, test_size
@@ -89,31 +94,6 @@ class ImageDataModule(LightningDataModule):
         self.device_resident = device_resident
         self._resident: InMemory | None = None
         self._training: BatchLoader | None = None
-
-    @property
-    def factor_names(self) -> tuple[str, ...]:
-        """Names of the factors, in the order of their indices."""
-        return tuple(factor.name for factor in self.factors)
-
-    @property
-    def factor_sizes(self) -> tuple[int, ...]:
-        """Number of values of each factor."""
-        return tuple(factor.size for factor in self.factors)
-
-    @property
-    def factor_kinds(self) -> tuple[FactorKind, ...]:
-        """Kind of each factor."""
-        return tuple(factor.kind for factor in self.factors)
-
-    @property
-    def label_size(self) -> int:
-        """Width of a label."""
-        return sum(self.label_sizes) or len(self.labelled_factors)
-
-    @property
-    def label_sizes(self) -> tuple[int, ...]:
-        """Number of classes of each one-hot part of a label; empty for other forms."""
-        return tuple(factor.size for factor in self.labelled_factors) if self.label_form == "onehot" else ()
 
     def open(self) -> ImageSource:
         """Open the pictures, building a cache where one is needed; where it cannot, the error says what to do."""
@@ -124,23 +104,9 @@ class ImageDataModule(LightningDataModule):
         """All pictures, by id."""
         return self.open()
 
-    def factors_of(self, ids: Tensor) -> Tensor:
-        """Factor indices of images by id, (B, K)."""
-        raise NotImplementedError
-
     def split_ids(self) -> tuple[Tensor, Tensor, Tensor]:
         """Ids of the training, validation and test images; at random where no official split exists."""
         return split(len(self.pictures), self.val_size, self.test_size, self.split_seed)
-
-    def labels_of(self, ids: Tensor) -> Tensor:
-        """Labels of images by id, (B, label_size)."""
-        columns = [self.factor_names.index(factor.name) for factor in self.labelled_factors]
-        return label(self.factors_of(ids)[:, columns], list(self.labelled_factors), self.label_form)
-
-    def cells_of(self, ids: Tensor) -> Tensor:
-        """Cells over which the labelled set is balanced: the classes of the labelled factors, (B,)."""
-        columns = [self.factor_names.index(factor.name) for factor in self.labelled_factors]
-        return ravel(self.factors_of(ids)[:, columns], tuple(factor.size for factor in self.labelled_factors))
 
     def prepare_data(self) -> None:
         """Build caches in one process before the others look for them."""
@@ -153,13 +119,10 @@ class ImageDataModule(LightningDataModule):
         self.labelled_ids = self.train_ids[:0]
         if self.labels is not None:
             count = count_of(self.labels, len(self.train_ids), "labels")
-            self.labelled_ids = self.train_ids[balanced(self.cells_of(self.train_ids), count, self.split_seed)]
-        # Every id points to its row of the known labels; row 0 is NaN, for ids without one.
-        self._label_row = torch.zeros(len(self.pictures), dtype=torch.long)
-        self._label_row[self.labelled_ids] = torch.arange(1, len(self.labelled_ids) + 1)
-        self._known_labels = torch.full((len(self.labelled_ids) + 1, self.label_size), torch.nan)
-        known = self.labels_of(self.labelled_ids)
-        self._known_labels[1:] = hide(known, self.label_sizes or [1] * self.label_size, self.observed, self.split_seed)
+            self.labelled_ids = self._choose_labelled(count)
+        sizes = self.label_sizes or [1] * self.label_size
+        known = hide(self.labels_of(self.labelled_ids), sizes, self.observed, self.split_seed)
+        self._known = KnownLabels(len(self.pictures), self.labelled_ids, known)
         self._save_labelled_ids()
         self._training = None
 
@@ -227,6 +190,12 @@ class ImageDataModule(LightningDataModule):
         x = self._resident_on(batch.x.device).images(batch.x) if self.device_resident else batch.x
         return batch._replace(x=x).floats()
 
+    def _choose_labelled(self, count: int) -> Tensor:
+        if self.labelled_set == "first":
+            return self.train_ids[:count]
+        cells = self.cells_of(self.train_ids) if self.labelled_set == "balanced" else torch.zeros_like(self.train_ids)
+        return self.train_ids[balanced(cells, count, self.split_seed)]
+
     def _evaluation(self, ids: Tensor) -> BatchLoader | list[BatchLoader]:
         if not len(ids):
             return []
@@ -237,10 +206,9 @@ class ImageDataModule(LightningDataModule):
         return BatchLoader(fetch, epochs, workers, pin_memory=torch.cuda.is_available())
 
     def _training_batch(self, ids: Tensor, labelled: int) -> Batch:
-        rows = self._label_row.index_select(0, ids)
-        if self.labelled_batch_size:
-            rows[: len(ids) - labelled].zero_()  # the stream of all data is unlabelled even where a label is known
-        return Batch(self._fetch(ids), self._known_labels.index_select(0, rows), rows > 0)
+        # Beside labelled images, the stream of all data is unlabelled even where a label is known.
+        hidden = len(ids) - labelled if self.labelled_batch_size else 0
+        return Batch(self._fetch(ids), *self._known.of(ids, hidden))
 
     def _evaluation_batch(self, ids: Tensor, labelled: int) -> Batch:
         return Batch(self._fetch(ids), self.labels_of(ids), torch.ones(len(ids), dtype=torch.bool))
@@ -258,50 +226,3 @@ class ImageDataModule(LightningDataModule):
         if folder is not None and len(self.labelled_ids) and self.trainer is not None and self.trainer.is_global_zero:
             with atomic_write(Path(folder) / "labelled_ids.npy") as draft, draft.open("wb") as file:
                 np.save(file, self.labelled_ids.numpy(), allow_pickle=False)
-
-
-class GridDataModule(ImageDataModule):
-    """A dataset that holds every combination of its factors, numbered with the last factor changing fastest."""
-
-    position_factors: tuple[str, str] | None = None
-    """Factors that move an object down and to the right, where there are such."""
-
-    def factors_of(self, ids: Tensor) -> Tensor:
-        """Factor indices of images by id, (B, K)."""
-        return unravel(ids, self.factor_sizes)
-
-    def images_at(self, factors: Tensor) -> Tensor:
-        """Images at factor indices (B, K), float in [0, 1] on the host, (B, C, H, W)."""
-        return self.pictures.images(ravel(factors, self.factor_sizes).cpu()).float() / 255
-
-    @property
-    def labelled_names(self) -> tuple[str, ...]:
-        """Names of the factors that labels hold."""
-        return tuple(factor.name for factor in self.labelled_factors)
-
-    def images_of(self, labels: Tensor) -> Tensor | None:
-        """Images whose factors are nearest to labels (B, K), in [0, 1], (B, C, H, W); None for one-hot labels.
-
-        Factors without a label take their first value.
-        """
-        if self.label_form == "onehot":
-            return None
-        factors = torch.zeros(len(labels), len(self.factors), dtype=torch.long)
-        for k, factor in enumerate(self.labelled_factors):
-            index = labels[:, k] * (factor.size - 1 if self.label_form == "rank" else 1)
-            factors[:, self.factor_names.index(factor.name)] = index.round().long().clamp(0, factor.size - 1)
-        return self.images_at(factors)
-
-    def position_batch(self, points: int) -> Batch | None:
-        """Images of one object at points × points positions, row by row, with their labels; None without positions.
-
-        All other factors take the value in the middle of theirs.
-        """
-        if self.position_factors is None:
-            return None
-        factors = torch.tensor([factor.size // 2 for factor in self.factors]).repeat(points * points, 1)
-        columns = [self.factor_names.index(name) for name in self.position_factors]
-        places = [torch.linspace(0, self.factor_sizes[column] - 1, points).round().long() for column in columns]
-        factors[:, columns] = torch.cartesian_prod(*places)
-        labels = self.labels_of(ravel(factors, self.factor_sizes))
-        return Batch(self.images_at(factors), labels, torch.ones(len(labels), dtype=torch.bool))

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from datamodules.base import GridDataModule
 from datamodules.factors import Factor, ravel
+from datamodules.grids import GridDataModule
 from datamodules.renderers.blobs import SIZE, BlobsRenderer
 from datamodules.sources import Rendered
 from datamodules.weak_labels import memberships, polar
@@ -20,7 +20,8 @@ class BlobsDataModule(GridDataModule):
 
     Args:
         bins: Number of sectors and of rings, the p of the paper, 2 to 8.
-        jitter: Largest change of a blob's radius, as a fraction of it.
+        jitter: Largest change of a blob's radius, as a fraction of it; at 0, the blobs of a position are identical, as
+            the paper's generator draws them.
         samples: Blobs at each position.
         labels: As in `ImageDataModule`.
         labelled_batch_size: As in `ImageDataModule`; by default, images of the stream carry their own labels.
@@ -34,7 +35,7 @@ class BlobsDataModule(GridDataModule):
     def __init__(
         self,
         bins: int = 2,
-        jitter: float = 0.1,
+        jitter: float = 0.0,
         samples: int = 25,
         labels: int | float | None = 1.0,
         labelled_batch_size: int | None = 0,

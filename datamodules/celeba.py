@@ -8,7 +8,7 @@ from PIL import Image
 from torch import Tensor
 from torchvision.datasets import CelebA
 
-from datamodules.base import ImageDataModule
+from datamodules.base import ImageDataModule, LabelledSet
 from datamodules.factors import Factor, LabelForm
 from datamodules.pictures import cached_pictures, centre, resize
 from datamodules.sources import MemoryMapped
@@ -26,13 +26,24 @@ ATTRIBUTES = (  # noqa: SIM905 - a list would take forty lines
 class CelebADataModule(ImageDataModule):
     """CelebA (Liu et al., 2015): 202,599 aligned faces in the official split of 162,770 / 19,867 / 19,962.
 
-    Files are torchvision's, in `data_dir/celeba`. A cache is made for each preparation, of 2.5 GB at 64×64.
+    Files are torchvision's, in `data_dir/celeba`. A cache is made for each preparation, of 2.5 GB at 64×64. The papers
+    read it in their own ways:
+
+    - JointVAE's released code trains on every picture, the whole of it resized to 64×64: `crop=None`,
+      `official_split=False`.
+    - DIP-VAE crops to 64×64 and holds out a tenth: `official_split=False`, `test_size=0.1`.
+    - PartedVAE's released code takes whole pictures of 218×178 and labels the first 800 for training: `crop=None`,
+      `image_size=None`, `labels=800`, `labelled_set="first"`.
 
     Args:
         crop: Side of the square that is kept about the centre; None keeps the whole 218×178.
         image_size: Side, or height and width, to which pictures are resized bilinearly; None leaves them as they are.
         download: Let torchvision fetch missing files, which needs the package gdown.
+        official_split: Split as published. Otherwise `val_size` and `test_size` are held out at random.
+        val_size: As in `ImageDataModule`, without the official split.
+        test_size: As in `ImageDataModule`, without the official split.
         label_form: As in `ImageDataModule`.
+        labelled_set: As in `ImageDataModule`; balance over 2⁴⁰ cells would prefer the rarest faces.
         options: As in `ImageDataModule`.
     """
 
@@ -44,9 +55,15 @@ class CelebADataModule(ImageDataModule):
         crop: int | None = 148,
         image_size: int | tuple[int, int] | None = 64,
         download: bool = False,
+        official_split: bool = True,
+        val_size: int | float = 0,
+        test_size: int | float = 0,
         label_form: LabelForm = "index",
+        labelled_set: LabelledSet = "random",
         **options: Any,
     ) -> None:
+        if official_split and (val_size or test_size):
+            raise ValueError("val_size and test_size are those of CelebA's official split: set official_split=False")
         if crop is not None and not 1 <= crop <= WIDTH:
             raise ValueError(f"crop must lie in 1..{WIDTH} or be None, not {crop}")
         self.cropped = (HEIGHT, WIDTH) if crop is None else (crop, crop)
@@ -55,9 +72,11 @@ class CelebADataModule(ImageDataModule):
             height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
         if min(height, width) < 1:
             raise ValueError(f"image_size must be at least 1, not {image_size}")
-        super().__init__(label_form=label_form, val_size=0, test_size=0, **options)
+        super().__init__(
+            label_form=label_form, labelled_set=labelled_set, val_size=val_size, test_size=test_size, **options
+        )
         self.image_shape = (3, height, width)
-        self.download = download
+        self.download, self.official_split = download, official_split
 
     def open(self) -> MemoryMapped:
         """The cache of the pictures."""
@@ -72,7 +91,9 @@ class CelebADataModule(ImageDataModule):
         return attributes[ids]
 
     def split_ids(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Ids of the official training, validation and test images."""
+        """Ids of the training, validation and test images."""
+        if not self.official_split:
+            return super().split_ids()
         lines = (self.data_dir / "celeba" / "list_eval_partition.txt").read_text().splitlines()
         parts = torch.tensor([int(line.split()[1]) for line in lines])
         train, val, test = ((parts == part).nonzero().flatten() for part in range(3))
@@ -101,46 +122,58 @@ class CelebADataModule(ImageDataModule):
 class CelebAClassesDataModule(CelebADataModule):
     """CelebA with PartedVAE's eight variables instead of the attributes (Hajimiri et al., 2021, App. B).
 
-    The authors labelled 800 faces by hand and published neither the labels nor their names. Here classes follow from
-    the attributes, in an order that agrees with the shares in the released code: hair black, brown, blond or grey (not
-    known unless exactly one holds); skin tone 2 where pale (not known elsewhere, as no attribute tells); beard none,
-    5 o'clock shadow, or more than that. A label that is not known is NaN, a factor -1.
+    Variables and classes are in the order of the paper's captions and of the shares in its released code. That code
+    reads 800 labels of its authors from a file that is not public; here they follow from CelebA's attributes:
+
+    | variable | classes | rule | not known |
+    |---|---|---|---|
+    | hair_colour | black, brown, blond, grey | `Black_Hair` … `Gray_Hair` | unless exactly one holds |
+    | skin_tone | white, brown, black | white if `Pale_Skin` | elsewhere: no other attribute tells |
+    | beard | no, yes | not `No_Beard` | never |
+    | fringe | neither, bangs, receding hairline | `Bangs`, `Receding_Hairline` | if both hold |
+    | eyeglasses, smiling, hat | no, yes | `Eyeglasses`, `Smiling`, `Wearing_Hat` | never |
+    | gender | female, male | `Male` | never |
+
+    A label that is not known is NaN, a factor -1. Departs from the paper: the authors labelled skin tone by hand, so
+    without them brown and black skin stay unlabelled.
 
     Args:
         label_form: "index" gives class indices, "rank" scales them to [0, 1].
+        labelled_set: As in `CelebADataModule`; classes that are not known cannot be balanced.
         options: As in `CelebADataModule`.
     """
 
     factors = (
         Factor("hair_colour", 4, "categorical"),
         Factor("skin_tone", 3, "categorical"),
-        Factor("bangs", 2, "categorical"),
-        Factor("beard", 3),
-        Factor("receding_hairline", 2, "categorical"),
-        Factor("smiling", 2, "categorical"),
+        Factor("beard", 2, "categorical"),
+        Factor("fringe", 3, "categorical"),
         Factor("eyeglasses", 2, "categorical"),
-        Factor("male", 2, "categorical"),
+        Factor("smiling", 2, "categorical"),
+        Factor("hat", 2, "categorical"),
+        Factor("gender", 2, "categorical"),
     )
 
-    def __init__(self, label_form: Literal["index", "rank"] = "index", **options: Any) -> None:
-        super().__init__(label_form=label_form, **options)
+    def __init__(
+        self,
+        label_form: Literal["index", "rank"] = "index",
+        labelled_set: Literal["random", "first"] = "random",
+        **options: Any,
+    ) -> None:
+        super().__init__(label_form=label_form, labelled_set=labelled_set, **options)
 
     def factors_of(self, ids: Tensor) -> Tensor:
         """Classes of images by id, -1 where not known, (B, 8)."""
-        attributes = dict(zip(ATTRIBUTES, super().factors_of(ids).unbind(1), strict=True))
-        colours = torch.stack([attributes[f"{name}_Hair"] for name in ("Black", "Brown", "Blond", "Gray")], 1)
+        has = dict(zip(ATTRIBUTES, super().factors_of(ids).unbind(1), strict=True))
+        colours = torch.stack([has[f"{name}_Hair"] for name in ("Black", "Brown", "Blond", "Gray")], 1)
         hair = torch.where(colours.sum(1) == 1, colours.argmax(1), -1)
-        skin = torch.where(attributes["Pale_Skin"] == 1, 2, -1)
-        shadow = attributes["5_o_Clock_Shadow"] == 1
-        beard = torch.where(shadow, 1, 2 * (1 - attributes["No_Beard"]))
-        plain = [attributes[name] for name in ("Receding_Hairline", "Smiling", "Eyeglasses", "Male")]
-        return torch.stack([hair, skin, attributes["Bangs"], beard, *plain], dim=1)
+        skin = torch.where(has["Pale_Skin"] == 1, 0, -1)
+        bangs, receding = has["Bangs"], has["Receding_Hairline"]
+        fringe = torch.where(bangs + receding == 2, -1, bangs + 2 * receding)
+        plain = [has[name] for name in ("Eyeglasses", "Smiling", "Wearing_Hat", "Male")]
+        return torch.stack([hair, skin, 1 - has["No_Beard"], fringe, *plain], dim=1)
 
     def labels_of(self, ids: Tensor) -> Tensor:
         """Labels of images by id, NaN where not known, (B, label_size)."""
         labels = super().labels_of(ids)
         return labels.masked_fill(labels < 0, torch.nan)
-
-    def cells_of(self, ids: Tensor) -> Tensor:
-        """One cell: labels come at random, as balance over all combinations would prefer the rarest."""
-        return torch.zeros_like(ids)

@@ -13,7 +13,7 @@ from datamodules.base import ImageDataModule
 from datamodules.factors import Factor, FactorKind
 from datamodules.pictures import cached_pictures, centre, resize
 from datamodules.sources import MemoryMapped
-from datamodules.splits import split
+from datamodules.splits import held_out_count, split
 
 VIEW = re.compile(r"^(.+)/renders/image_\d+_p(\d+)_t(\d+)_r\d+\.png$", re.MULTILINE)
 WHITE = 250  # from here on, a grey level is background
@@ -21,16 +21,23 @@ OFFICIAL = (1393, 2, 31)
 
 
 class ChairsDataModule(ImageDataModule):
-    """3D Chairs (Aubry et al., 2014): 1393 models from 31 azimuths and 2 elevations, as masks or in grey.
+    """3D Chairs (Aubry et al., 2014): 1393 models from 31 azimuths and 2 elevations, in grey or as masks.
 
     The official archive is unpacked to `data_dir/rendered_chairs`. Factors are read from the names of the pictures that
-    are there. The last fifth of the models, in the order of their names, is the test set as in DIP-VAE (Kumar et al.,
-    2018); validation pictures are held out of the others. Departs from that paper: near-duplicates stay in.
+    are there. The test set is a number of models; validation pictures are held out of the others. Preparations are:
+
+    - JointVAE (Dupont, 2018): shaded grey on white, cropped about the centre, as by default. It trains on all but a few
+      test chairs, which it does not name: say `test_models=1`, `val_size=0`.
+    - DIP-VAE (Kumar et al., 2018): `mask=True`, the first 80 % of 809 models for training. Its list of models without
+      near-duplicates is not published with it: give one as `models_file`.
 
     Args:
         image_size: Height and width of the prepared pictures.
-        mask: White chairs on black, as in DIP-VAE; otherwise grey ones on white.
+        mask: White chairs on black; by default grey ones on white.
         crop: Share of the height and of the width that is kept, about the centre.
+        models_file: Text file with the folder name of one model a line: only these are taken, in this order. Defaults
+            to all models, by name.
+        test_models: Models held out for testing, the last ones: a count, or a fraction of them below 1; may be 0.
         options: As in `ImageDataModule`.
     """
 
@@ -40,8 +47,10 @@ class ChairsDataModule(ImageDataModule):
         self,
         data_dir: str | Path = "data",
         image_size: int = 64,
-        mask: bool = True,
+        mask: bool = False,
         crop: float = 2 / 3,
+        models_file: str | Path | None = None,
+        test_models: int | float = 0.2,
         **options: Any,
     ) -> None:
         if image_size < 1:
@@ -49,11 +58,14 @@ class ChairsDataModule(ImageDataModule):
         if not 0 < crop <= 1:
             raise ValueError(f"crop must be above 0 and at most 1, not {crop}")
         self.image_shape = (1, image_size, image_size)
-        self.mask, self.crop = mask, crop
+        self.mask, self.crop, self.test_models = mask, crop, test_models
         self.folder = Path(data_dir) / "rendered_chairs"
+        self.models_file = None if models_file is None else Path(models_file)
         names = sorted(path.relative_to(self.folder).as_posix() for path in self.folder.glob("*/renders/*.png"))
         self.names = [name for name in names if VIEW.match(name)]
-        self._table = _indices(self.names)
+        if self.models_file is not None:
+            self.names = _only(self.names, self.models_file)
+        self._table = _indices(self.names, in_order=self.models_file is not None)
         sizes = self._table.amax(0).add(1).tolist() if self.names else OFFICIAL
         kinds: tuple[FactorKind, ...] = ("categorical", "ordered", "periodic")
         self.factors = tuple(map(Factor, ("model", "elevation", "azimuth"), sizes, kinds))
@@ -67,7 +79,8 @@ class ChairsDataModule(ImageDataModule):
                 f"https://www.di.ens.fr/willow/research/seeing3Dchairs and unpack it in {self.data_dir}"
             )
         kind = "mask" if self.mask else "grey"
-        cache = self.data_dir / ".cache" / f"chairs-{kind}-{self.image_shape[1]}-{self.crop:.4g}"
+        some = "" if self.models_file is None else f"-{self.models_file.stem}"
+        cache = self.data_dir / ".cache" / f"chairs-{kind}-{self.image_shape[1]}-{self.crop:.4g}{some}"
         return cached_pictures(cache, self.folder, self.names, self.image_shape, self._prepare)
 
     def factors_of(self, ids: Tensor) -> Tensor:
@@ -76,7 +89,11 @@ class ChairsDataModule(ImageDataModule):
 
     def split_ids(self) -> tuple[Tensor, Tensor, Tensor]:
         """Ids of the training, validation and test images."""
-        is_test = self._table[:, 0] >= self.factor_sizes[0] * 4 // 5
+        models = self.factor_sizes[0]
+        held_out = held_out_count(self.test_models, models, "test_models")
+        if not 0 <= held_out < models:
+            raise ValueError(f"test_models={self.test_models} leaves no training images of {models} models: lower it")
+        is_test = self._table[:, 0] >= models - held_out
         rest = (~is_test).nonzero().flatten()
         train, val, _ = split(len(rest), self.val_size, 0, self.split_seed)
         return rest[train], rest[val], is_test.nonzero().flatten()
@@ -89,7 +106,26 @@ class ChairsDataModule(ImageDataModule):
         return mask.point(lambda share: 255 * (share >= 128))
 
 
-def _indices(names: list[str]) -> Tensor:
-    """Indices of model, elevation and azimuth from file names, (N, 3)."""
+def _only(names: list[str], models_file: Path) -> list[str]:
+    """Pictures of the models that a file lists, model by model in its order."""
+    try:
+        models = models_file.read_text().split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"models_file {models_file} cannot be read ({error}): give a text file") from error
+    if not models:
+        raise ValueError(f"models_file {models_file} is empty: give the folder name of one model a line")
+    pictures: dict[str, list[str]] = {model: [] for model in models}
+    for name in names:
+        pictures.get(name.partition("/")[0], []).append(name)
+    if missing := [model for model in models if names and not pictures[model]]:
+        raise ValueError(f"models_file {models_file} names {missing[0]}, of which rendered_chairs holds no picture")
+    return [name for views in pictures.values() for name in views]
+
+
+def _indices(names: list[str], in_order: bool) -> Tensor:
+    """Indices of model, elevation and azimuth from file names, (N, 3); models as they come, or by name."""
     views = np.array(VIEW.findall("\n".join(names))).reshape(-1, 3)
-    return torch.stack([torch.from_numpy(np.unique(column, return_inverse=True)[1]) for column in views.T], dim=1)
+    models, elevations, azimuths = (np.unique(column, return_inverse=True)[1] for column in views.T)
+    if in_order:
+        models = np.cumsum(np.diff(models, prepend=models[:1]) != 0)
+    return torch.stack([torch.from_numpy(column) for column in (models, elevations, azimuths)], dim=1)

@@ -81,3 +81,51 @@ def label(factors: Tensor, chosen: list[Factor], form: LabelForm) -> Tensor:
     if form == "rank":
         return factors / torch.tensor([max(factor.size - 1, 1) for factor in chosen])
     return torch.cat([one_hot(factors[:, i], factor.size).float() for i, factor in enumerate(chosen)], dim=1)
+
+
+class Factored:
+    """Images that factors describe, and the labels made of some of them."""
+
+    factors: Sequence[Factor]
+    labelled_factors: tuple[Factor, ...]
+    """Factors that labels hold."""
+    label_form: LabelForm
+
+    @property
+    def factor_names(self) -> tuple[str, ...]:
+        """Names of the factors, in the order of their indices."""
+        return tuple(factor.name for factor in self.factors)
+
+    @property
+    def factor_sizes(self) -> tuple[int, ...]:
+        """Number of values of each factor."""
+        return tuple(factor.size for factor in self.factors)
+
+    @property
+    def factor_kinds(self) -> tuple[FactorKind, ...]:
+        """Kind of each factor."""
+        return tuple(factor.kind for factor in self.factors)
+
+    @property
+    def label_size(self) -> int:
+        """Width of a label."""
+        return sum(self.label_sizes) or len(self.labelled_factors)
+
+    @property
+    def label_sizes(self) -> tuple[int, ...]:
+        """Number of classes of each one-hot part of a label; empty for other forms."""
+        return tuple(factor.size for factor in self.labelled_factors) if self.label_form == "onehot" else ()
+
+    def factors_of(self, ids: Tensor) -> Tensor:
+        """Factor indices of images by id, (B, K)."""
+        raise NotImplementedError
+
+    def labels_of(self, ids: Tensor) -> Tensor:
+        """Labels of images by id, (B, label_size)."""
+        columns = [self.factor_names.index(factor.name) for factor in self.labelled_factors]
+        return label(self.factors_of(ids)[:, columns], list(self.labelled_factors), self.label_form)
+
+    def cells_of(self, ids: Tensor) -> Tensor:
+        """Cells over which the labelled set is balanced: the classes of the labelled factors, (B,)."""
+        columns = [self.factor_names.index(factor.name) for factor in self.labelled_factors]
+        return ravel(self.factors_of(ids)[:, columns], tuple(factor.size for factor in self.labelled_factors))

@@ -1,17 +1,68 @@
-"""Complete grids of factors: from their official file, or drawn where it is not there."""
+"""Complete grids of factors: what they share, and those that come as one official file or are drawn."""
 
 from collections.abc import Iterator
 from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 from lightning.pytorch.utilities import rank_zero_warn
 from numpy.typing import NDArray
+from torch import Tensor
 
-from datamodules.base import GridDataModule
+from datamodules.base import ImageDataModule
 from datamodules.cache import cached, origin_of
 from datamodules.download import download
+from datamodules.factors import ravel, unravel
 from datamodules.sources import ImageSource, Rendered, Renderer
+from vaezoo.types import Batch
+
+
+class GridDataModule(ImageDataModule):
+    """A dataset that holds every combination of its factors, numbered with the last factor changing fastest."""
+
+    position_factors: tuple[str, str] | None = None
+    """Factors that move an object down and to the right, where there are such."""
+
+    def factors_of(self, ids: Tensor) -> Tensor:
+        """Factor indices of images by id, (B, K)."""
+        return unravel(ids, self.factor_sizes)
+
+    def images_at(self, factors: Tensor) -> Tensor:
+        """Images at factor indices (B, K), float in [0, 1] on the host, (B, C, H, W)."""
+        return self.pictures.images(ravel(factors, self.factor_sizes).cpu()).float() / 255
+
+    @property
+    def labelled_names(self) -> tuple[str, ...]:
+        """Names of the factors that labels hold."""
+        return tuple(factor.name for factor in self.labelled_factors)
+
+    def images_of(self, labels: Tensor) -> Tensor | None:
+        """Images whose factors are nearest to labels (B, K), in [0, 1], (B, C, H, W); None for one-hot labels.
+
+        Factors without a label take their first value.
+        """
+        if self.label_form == "onehot":
+            return None
+        factors = torch.zeros(len(labels), len(self.factors), dtype=torch.long)
+        for k, factor in enumerate(self.labelled_factors):
+            index = labels[:, k] * (factor.size - 1 if self.label_form == "rank" else 1)
+            factors[:, self.factor_names.index(factor.name)] = index.round().long().clamp(0, factor.size - 1)
+        return self.images_at(factors)
+
+    def position_batch(self, points: int) -> Batch | None:
+        """Images of one object at points × points positions, row by row, with their labels; None without positions.
+
+        All other factors take the value in the middle of theirs.
+        """
+        if self.position_factors is None:
+            return None
+        factors = torch.tensor([factor.size // 2 for factor in self.factors]).repeat(points * points, 1)
+        columns = [self.factor_names.index(name) for name in self.position_factors]
+        places = [torch.linspace(0, self.factor_sizes[column] - 1, points).round().long() for column in columns]
+        factors[:, columns] = torch.cartesian_prod(*places)
+        labels = self.labels_of(ravel(factors, self.factor_sizes))
+        return Batch(self.images_at(factors), labels, torch.ones(len(labels), dtype=torch.bool))
 
 
 class OfficialGrid(GridDataModule):

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from datamodules.base import GridDataModule
 from datamodules.factors import Factor
-from datamodules.grids import check_order
+from datamodules.grids import GridDataModule, check_order
 from datamodules.pictures import cached_pictures, resize
 from datamodules.sources import MemoryMapped
 

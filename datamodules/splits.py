@@ -27,13 +27,36 @@ def count_of(amount: int | float, total: int, name: str) -> int:
     return amount
 
 
-def split(total: int, val: int, test: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids of the training images, sorted, and of the validation and test images, mixed: the first few tell of all."""
+def split(total: int, val: int | float, test: int | float, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids of the training images, sorted, and of the validation and test images, mixed: the first few tell of all.
+
+    Args:
+        total: Number of images.
+        val: Images held out for validation: a count, or a fraction below 1 of all.
+        test: Images held out for testing, likewise.
+        seed: Equal seeds split alike on every machine.
+    """
+    val, test = held_out_count(val, total, "val_size"), held_out_count(test, total, "test_size")
     if val < 0 or test < 0 or val + test >= total:
         raise ValueError(f"val_size={val} and test_size={test} leave no training images of {total}; make them smaller")
     order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
     test_ids, val_ids, train_ids = order.split([test, val, total - val - test])
     return train_ids.sort().values, val_ids, test_ids
+
+
+def held_out_count(size: int | float, total: int, name: str) -> int:
+    """Turn a count or a fraction below 1 into a count, which may be 0.
+
+    Args:
+        size: A whole number, or a float below 1 as a share of all.
+        total: How many there are.
+        name: The argument to name in an error.
+    """
+    if 0 < size < 1:
+        return round(size * total)
+    if isinstance(size, float) and not size.is_integer():
+        raise ValueError(f"{name} must be a whole number or a fraction below 1, not {size}")
+    return int(size)
 
 
 def balanced(cells: Tensor, count: int, seed: int) -> Tensor:

@@ -76,6 +76,7 @@ from .runs.checkpoint_io import (
 )
 from .runs.loading import (
     load as load,
+    save as save,
 )
 from .types import (
     Batch as Batch,

@@ -12,9 +12,9 @@ class BlobsRenderer:
     """Draw the Blobs images of WeLa-VAE (Margonis et al., 2020, Section 4.1) from factor indices.
 
     A blob is a disk blurred by a Gaussian and cut off at the border of the canvas. The factors are the row and the
-    column of its centre, from the top left corner, and which of the blobs at that position it is. The paper samples 25
-    "different Gaussian blobs" a position without saying how they differ. Here their radii are spread evenly over
-    radius * [1 - jitter, 1 + jitter]; `jitter=0` draws the same blob every time.
+    column of its centre, from the top left corner, and which of the blobs at that position it is. The paper speaks of
+    25 "different Gaussian blobs" a position, but its generator draws identical ones, as `jitter=0` does. Otherwise
+    their radii are spread evenly over radius * [1 - jitter, 1 + jitter], which adds a third factor.
 
     Args:
         radius: Mean radius of the disks, in pixels.
@@ -35,7 +35,7 @@ class BlobsRenderer:
         radius: float = 10,
         blur: float = 3.5,
         kernel: int = 21,
-        jitter: float = 0.1,
+        jitter: float = 0.0,
         samples: int = 25,
         device: torch.device | str = "cpu",
     ) -> None:

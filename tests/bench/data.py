@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms.functional import to_tensor
 
 from datamodules import BlobsDataModule, DSpritesDataModule, ImageDataModule, Shapes3DDataModule
-from datamodules.base import GridDataModule
 from datamodules.factors import Factor
+from datamodules.grids import GridDataModule
 from datamodules.memory import InMemory
 from datamodules.sources import ImageSource, MemoryMapped
 from tests.bench.timing import best_of

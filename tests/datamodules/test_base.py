@@ -172,22 +172,6 @@ def test_training_knows_no_label_but_those_of_the_labelled_set(monkeypatch: pyte
     assert not batch.labelled.any()
 
 
-def test_the_labelled_set_follows_the_split_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = ready(labels=10)
-    monkeypatch.setenv("PL_GLOBAL_SEED", "5")
-    again = ready(labels=10, batch_size=3, num_workers=2, labelled_batch_size=1)
-    assert torch.equal(first.labelled_ids, again.labelled_ids)
-    assert set(first.labelled_ids.tolist()) <= set(first.train_ids.tolist())
-    assert not torch.equal(first.labelled_ids, ready(labels=10, split_seed=1).labelled_ids)
-
-
-def test_the_labelled_set_is_balanced_over_the_chosen_classes() -> None:
-    data = ready(labels=20, labelled_factors=["shape"], label_form="index")
-    assert data.labels_of(data.labelled_ids)[:, 0].long().bincount().tolist() == [5, 5, 5, 5]
-    data = ready(labels=20, labelled_factors=["shape", "size"])
-    assert len(data.labels_of(data.labelled_ids).unique(dim=0)) == 20
-
-
 def test_labels_may_be_partly_observed() -> None:
     data = ToyDataModule(labels=40, observed=0.5)
     data.setup()
@@ -244,6 +228,9 @@ def test_nothing_held_out_means_no_validation(tmp_path: Path) -> None:
     trainer(tmp_path, max_epochs=1).fit(Recorder(), data)
     assert len(data.train_ids) == 120
     assert data.val_dataloader() == data.test_dataloader() == []
+    assert data.evaluation_split == "train"
+    (batch, factors), *_ = data.evaluation_batches(20, data.evaluation_split, 0, torch.device("cpu"))
+    assert torch.equal(factors, data.factors_of(torch.tensor(ids_of(batch.x))))
 
 
 def test_device_resident_pictures_are_the_same() -> None:
@@ -290,6 +277,8 @@ def test_a_resumed_run_continues_with_the_next_batch(stop: int, val: int, worker
         ({"labels": 97}, "labels=97 must be at least 1 and at most 96"),
         ({"labels": 1.5}, "labels=1.5 is a fraction"),
         ({"val_size": 115}, "val_size=115 and test_size=10 leave no training images of 120"),
+        ({"val_size": 1.5}, "val_size must be a whole number or a fraction below 1, not 1.5"),
+        ({"labelled_set": "last"}, "labelled_set must be one of balanced, random, first, not 'last'"),
         ({"batch_size": 97}, "96 training images on 1 processes do not fill one batch of 97; lower batch_size"),
     ],
 )

@@ -32,6 +32,15 @@ def test_pictures_are_the_renderers() -> None:
     assert centre.tolist() == pytest.approx([30, 40])
 
 
+def test_102_400_images_of_which_4096_differ() -> None:
+    data = BlobsDataModule()
+    one_row = data.pictures.images(torch.arange(64 * 25))  # the positions of the first row
+    assert len({image.numpy().tobytes() for image in one_row}) == 64
+    assert (
+        len({image.numpy().tobytes() for image in BlobsDataModule(jitter=0.1).pictures.images(torch.arange(25))}) == 25
+    )
+
+
 @pytest.mark.parametrize("bins", range(2, 9))
 def test_labels_are_sectors_then_rings(bins: int) -> None:
     data = BlobsDataModule(bins=bins)

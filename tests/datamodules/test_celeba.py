@@ -153,19 +153,25 @@ def test_bad_options(options: dict[str, Any]) -> None:
         CelebADataModule(**options)
 
 
-def test_classes_of_parted_vae_follow_from_the_attributes(whole: Path) -> None:
-    module = CelebAClassesDataModule(data_dir=whole, labels=4)
-    assert module.factor_sizes == (4, 3, 2, 3, 2, 2, 2, 2)
-    classes, labels = module.factors_of(torch.arange(TOTAL)), module.labels_of(torch.arange(TOTAL))
-    for row, found, label in zip(LABELS, classes.tolist(), labels.tolist(), strict=True):
-        has = dict(zip(ATTRIBUTES, row.tolist(), strict=True))
-        colours = [i for i, name in enumerate(("Black", "Brown", "Blond", "Gray")) if has[f"{name}_Hair"]]
-        hair = colours[0] if len(colours) == 1 else -1
-        beard = 1 if has["5_o_Clock_Shadow"] else (0 if has["No_Beard"] else 2)
-        plain = [has[name] for name in ("Receding_Hairline", "Smiling", "Eyeglasses", "Male")]
-        assert found == [hair, 2 if has["Pale_Skin"] else -1, has["Bangs"], beard, *plain]
-        assert [-1 if np.isnan(value) else value for value in label] == found
-    assert {0, 1, 2} == set(classes[:, 3].tolist())
-    assert len(set(classes[:, 0].tolist())) > 2
+def test_the_labelled_set_is_random_or_the_first_faces(tmp_path: Path) -> None:
+    rare = np.zeros((200, 40), int)
+    rare[:10, ATTRIBUTES.index("Smiling")] = 1
+    write(tmp_path, rare, [1] * 5 + [0] * 195)
+    chosen = CelebADataModule(data_dir=tmp_path, labels=20, labelled_factors=["Smiling"])
+    chosen.setup()
+    assert chosen.labels_of(chosen.labelled_ids).sum() < 3  # balance would take all five smiles
+    first = CelebAClassesDataModule(data_dir=tmp_path, labels=80, labelled_set="first")
+    first.setup()
+    assert first.labelled_ids.tolist() == list(range(5, 85))
+
+
+def test_every_face_may_be_for_training_or_a_tenth_held_out(whole: Path) -> None:
+    module = CelebADataModule(data_dir=whole, official_split=False)
     module.setup()
-    assert len(module.labelled_ids) == 4
+    assert module.train_ids.tolist() == list(range(TOTAL))
+    assert module.evaluation_split == "train"
+    module = CelebADataModule(data_dir=whole, official_split=False, test_size=0.1)
+    module.setup()
+    assert (len(module.train_ids), len(module.val_ids), len(module.test_ids)) == (18, 0, 2)
+    with pytest.raises(ValueError, match="set official_split=False"):
+        CelebADataModule(data_dir=whole, test_size=0.1)

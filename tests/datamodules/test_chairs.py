@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from datamodules.chairs import ChairsDataModule
+from datamodules.factors import Factor
 from datamodules.sources import MemoryMapped
 from tests.helpers.datasets.chairs import MODELS, small, write
 
@@ -20,7 +21,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_factors_from_file_names(whole: Path) -> None:
-    module = small(whole)
+    module = small(whole, mask=True)
     assert module.factor_names == ("model", "elevation", "azimuth")
     assert module.factor_kinds == ("categorical", "ordered", "periodic")
     assert module.factor_sizes == (5, 2, 3)
@@ -37,25 +38,25 @@ def test_factors_from_file_names(whole: Path) -> None:
 
 
 def test_masks_are_binary_and_cover_the_chair(whole: Path) -> None:
-    masks = small(whole).pictures.images(torch.arange(30))
+    masks = small(whole, mask=True).pictures.images(torch.arange(30))
     assert masks.shape == (30, 1, 64, 64)
     assert set(masks.unique().tolist()) == {0, 255}
     area = (masks == 255).sum((1, 2, 3)).float()
     assert ((area - 100 * 50 * (64 / 400) ** 2).abs() < 16).all()  # half a pixel of its outline at most
 
 
-def test_grey_pictures(whole: Path) -> None:
-    grey = small(whole, mask=False, crop=1.0, image_size=600).pictures.images(torch.tensor([0]))
+def test_pictures_are_grey_on_white_unless_masks_are_asked_for(whole: Path) -> None:
+    grey = small(whole, crop=1.0, image_size=600).pictures.images(torch.tensor([0]))
     expected = np.full((600, 600), 255)
     expected[150:200, 150:250] = round(0.299 * 90 + 0.587 * 120 + 0.114 * 60)
     assert np.array_equal(grey[0, 0].numpy(), expected)
 
 
 def test_a_cache_for_each_preparation(whole: Path) -> None:
-    for options in ({}, {"mask": False}, {"image_size": 32}, {"crop": 0.5}):
+    for options in ({}, {"mask": True}, {"image_size": 32}, {"crop": 0.5}):
         small(whole, **options).prepare_data()
     found = {path.name for path in (whole / ".cache").iterdir() if path.is_dir()}
-    assert {"chairs-mask-64-0.6667", "chairs-grey-64-0.6667", "chairs-mask-32-0.6667", "chairs-mask-64-0.5"} <= found
+    assert {"chairs-mask-64-0.6667", "chairs-grey-64-0.6667", "chairs-grey-32-0.6667", "chairs-grey-64-0.5"} <= found
 
 
 def test_the_split_is_by_models(whole: Path) -> None:
@@ -68,6 +69,65 @@ def test_the_split_is_by_models(whole: Path) -> None:
     rest = torch.cat([module.train_ids, module.val_ids])
     assert len(module.val_ids) == 4
     assert sorted(rest.tolist()) == (models < 4).nonzero().flatten().tolist()
+
+
+@pytest.mark.parametrize(
+    ("test_models", "held_out"),
+    [(0, []), (1, [4]), (3, [2, 3, 4]), (0.4, [3, 4])],
+    ids=["none", "one", "three", "share"],
+)
+def test_the_test_chairs_are_the_last_models(whole: Path, test_models: int | float, held_out: list[int]) -> None:
+    module = small(whole, val_size=0, test_models=test_models)
+    module.setup()
+    models = module.factors_of(torch.arange(30))[:, 0]
+    assert models[module.test_ids].unique().tolist() == held_out
+    assert models[module.train_ids].unique().tolist() == [model for model in range(5) if model not in held_out]
+
+
+def test_809_models_give_647_for_training(tmp_path: Path) -> None:
+    module = ChairsDataModule(data_dir=tmp_path, val_size=0)
+    module._table = torch.arange(809)[:, None].repeat(1, 3)
+    module.factors = (Factor("model", 809), *module.factors[1:])
+    train, _, test = module.split_ids()
+    assert (len(train), len(test)) == (647, 162)  # 80 % of 809 is 647.2
+
+
+def test_a_file_chooses_and_orders_the_models(whole: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "models.txt"
+    listed.write_text("4d-b\n1a6f615e8b1b5ae4dbbc9440457e303e\n4d\n")
+    module, everything = small(whole, val_size=0, test_models=1, models_file=listed), small(whole)
+    module.setup()
+    assert module.factor_sizes == (3, 2, 3)
+    assert len(module.pictures) == 18
+    models = module.factors_of(torch.arange(18))[:, 0]
+    assert models.tolist() == [0] * 6 + [1] * 6 + [2] * 6
+    assert module.test_ids.tolist() == list(range(12, 18))  # 4d, the last of the list
+    by_name = everything.factors_of(torch.arange(30))[:, 0]
+    for model, place in ((0, 4), (1, 0), (2, 3)):
+        expected = everything.pictures.images((by_name == place).nonzero().flatten())
+        assert module.pictures.images((models == model).nonzero().flatten()).equal(expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"models_file .*models\.txt cannot be read \(.*No such file"),
+        ("", r"models_file .*models\.txt is empty"),
+        ("2b\n5e\n", r"models_file .*models\.txt names 5e, of which rendered_chairs holds no picture"),
+    ],
+    ids=["missing", "empty", "unknown"],
+)
+def test_a_bad_file_of_models(whole: Path, tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "models.txt").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        small(whole, models_file=tmp_path / "models.txt")
+
+
+@pytest.mark.parametrize("test_models", [5, 1.5, -1])
+def test_a_bad_number_of_test_chairs(whole: Path, test_models: int | float) -> None:
+    with pytest.raises(ValueError, match="test_models"):
+        small(whole, test_models=test_models).setup()
 
 
 def test_an_incomplete_folder(tmp_path: Path) -> None:
@@ -87,7 +147,7 @@ def test_a_new_picture_makes_a_new_cache(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     Image.new("RGB", (600, 600)).save(folder / "image_001_p020_t011_r096.png")
     module = small(tmp_path)
-    assert module.pictures.images(torch.tensor([0])).min() == 255
+    assert module.pictures.images(torch.tensor([0])).max() == 0  # black
     assert len(module.pictures) == 31
 
 

@@ -99,6 +99,14 @@ def test_a_damaged_file(tmp_path: Path) -> None:
         Small(data_dir=tmp_path).prepare_data()
 
 
+def test_all_images_may_be_for_training() -> None:
+    module = DSpritesDataModule(source="render", val_size=0, test_size=0, labels=7373)
+    module.setup()
+    assert module.train_ids.equal(torch.arange(737_280))
+    assert len(module.labelled_ids) == 7373
+    assert module.evaluation_split == "train"
+
+
 def test_balance_over_halves() -> None:
     module = DSpritesDataModule(source="render", balance="halves")
     cells = module.cells_of(torch.arange(737_280))

@@ -70,6 +70,14 @@ def test_ten_labels_are_one_a_class_and_fill_every_batch(root: Path) -> None:
         assert set(batch.y[5:].flatten().tolist()) == set(range(10))
 
 
+def test_the_first_images_may_be_the_labelled_ones(root: Path) -> None:
+    data = ready(root, labels=12, labelled_set="first", val_size=0)
+    assert data.labelled_ids.tolist() == list(range(12))
+    labelled = torch.cat([batch.x[batch.labelled] for batch in data.train_dataloader()])
+    first = data.pictures.images(torch.arange(12))
+    assert {image.numpy().tobytes() for image in labelled} == {image.numpy().tobytes() for image in first}
+
+
 @pytest.mark.parametrize("name", ["train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"])
 @pytest.mark.parametrize("keep", [0, 3, 10, 20])
 def test_truncated_files(name: str, keep: int, root: Path) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from datamodules.base import GridDataModule
 from datamodules.factors import Factor
+from datamodules.grids import GridDataModule
 
 
 class Numbered:

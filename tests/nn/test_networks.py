@@ -24,13 +24,54 @@ def test_encoder_and_decoder_fit_the_image(network: Network, shape: tuple[int, i
     assert decoder(torch.randn(2, 7)).shape == (2, *shape)
 
 
-def test_parted_vae_fits_celeba_s_odd_size() -> None:
+def shapes_after(module: nn.Module, kind: type[nn.Module], x: torch.Tensor) -> list[tuple[int, ...]]:
+    """Channels, height and width after each layer of a kind."""
+    found = []
+    for layer in module:  # type: ignore[attr-defined]
+        x = layer(x)
+        found += [tuple(x.shape[1:])] if isinstance(layer, kind) else []
+    return found
+
+
+def parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def test_parted_vae_at_celeba_s_size_is_table_5_with_the_released_paddings() -> None:
     shape = (3, 218, 178)
     network = PartedVAENetwork()
     encoder, decoder = network.encoder(shape), network.decoder(shape, 18)
-    assert [m.out_channels for m in encoder if isinstance(m, nn.Conv2d)] == [32, 32, 64, 64, 64]  # Table 5
-    assert encoder(torch.rand(1, *shape)).shape == (1, 256)
-    assert decoder(torch.randn(1, 18)).shape == (1, *shape)
+    sizes = [(32, 108, 90), (32, 54, 46), (64, 26, 24), (64, 12, 12), (64, 5, 5)]
+    assert shapes_after(encoder, nn.Conv2d, torch.rand(1, *shape)) == sizes
+    assert shapes_after(decoder, nn.ConvTranspose2d, torch.randn(1, 18)) == [
+        *[(64, 12, 12), (64, 26, 24), (32, 54, 46), (32, 108, 90)],
+        shape,
+    ]
+    assert widths(encoder) == [(1600, 256)]
+    assert widths(decoder) == [(18, 256), (256, 1600)]
+    paddings = [m.padding for m in encoder if isinstance(m, nn.Conv2d)]
+    assert paddings == [(0, 2), (1, 2), (0, 2), (0, 1), (0, 0)]
+    # 16 weights a pair of channels and a bias a channel; then the dense layer.
+    convolutions = 16 * (3 * 32 + 32 * 32 + 32 * 64 + 64 * 64 + 64 * 64) + 32 + 32 + 64 + 64 + 64
+    assert parameters(encoder) == convolutions + 1600 * 256 + 256 == 591_872
+    transposed = 16 * (64 * 64 + 64 * 64 + 64 * 32 + 32 * 32 + 32 * 3) + 64 + 64 + 32 + 32 + 3
+    assert parameters(decoder) == transposed + (18 * 256 + 256) + (256 * 1600 + 1600) == 598_019
+
+
+def test_other_odd_sizes_come_back_whole() -> None:
+    shape = (3, 109, 89)
+    network = PartedVAENetwork()
+    assert network.decoder(shape, 18)(torch.randn(1, 18)).shape == (1, *shape)
+
+
+def test_joint_vae_s_encoder_at_32_pixels_has_the_released_number_of_parameters() -> None:
+    encoder = JointVAENetwork().encoder((1, 32, 32))
+    heads = nn.Linear(256, 2 * 10), nn.Linear(256, 10)
+    assert parameters(encoder) == 16 * (32 + 32 * 64 + 64 * 64) + 32 + 64 + 64 + 1024 * 256 + 256 == 361_376
+    assert parameters(encoder) + sum(map(parameters, heads)) == 369_086
+    assert parameters(JointVAENetwork("paper").encoder((1, 32, 32))) < 361_376
+    with pytest.raises(ValueError, match="variant must be 'released' or 'paper', not 'letter'"):
+        JointVAENetwork("letter")  # type: ignore[arg-type]
 
 
 def channels(module: nn.Module, kind: type[nn.Module]) -> list[int]:
@@ -45,7 +86,9 @@ def widths(module: nn.Module) -> list[tuple[int, int]]:
     ("network", "shape", "convolutions", "transposed", "dense"),
     [
         (JointVAENetwork(), (3, 64, 64), [32, 32, 64, 64], [64, 32, 32, 3], [(1024, 256)]),  # Dupont, App. B
-        (JointVAENetwork(), (1, 32, 32), [32, 32, 64], [32, 32, 1], [(1024, 256)]),
+        (JointVAENetwork("paper"), (3, 64, 64), [32, 32, 64, 64], [64, 32, 32, 3], [(1024, 256)]),
+        (JointVAENetwork(), (1, 32, 32), [32, 64, 64], [32, 32, 1], [(1024, 256)]),  # the released weights
+        (JointVAENetwork("paper"), (1, 32, 32), [32, 32, 64], [32, 32, 1], [(1024, 256)]),
         (PartedVAENetwork(), (1, 32, 32), [32, 64, 64], [32, 32, 1], [(1024, 256)]),  # Table 3
         (PartedVAENetwork(), (1, 64, 64), [32, 32, 64, 64], [64, 32, 32, 1], [(1024, 256)]),  # Table 4
         (LaRVAENetwork(), (3, 64, 64), [32, 32, 64, 64], [64, 32, 32, 3], [(1024, 256)]),  # Table D.2
@@ -100,6 +143,19 @@ def test_tanh_decoder_is_that_of_2d_shapes() -> None:
     decoder = DenseNetwork(decoder_widths=(1200, 1200, 1200), decoder_activation="tanh").decoder((1, 64, 64), 10)
     assert widths(decoder) == [(10, 1200), (1200, 1200), (1200, 1200), (1200, 4096)]
     assert len([m for m in decoder.modules() if isinstance(m, nn.Tanh)]) == 3
+
+
+def test_tanh_on_both_sides_is_that_of_wela_vae_s_scripts() -> None:
+    network = DenseNetwork(encoder_activation="tanh", decoder_activation="tanh")
+    encoder, decoder = network.encoder((1, 64, 64), [2, 2]), network.decoder((1, 64, 64), 2, [2, 2])
+    for module in (encoder, decoder):
+        kinds = [type(m) for m in module.modules()]
+        assert kinds.count(nn.Tanh) == 2
+        assert nn.ReLU not in kinds
+    assert network.spec["init_args"] == {"encoder_activation": "tanh", "decoder_activation": "tanh"}
+    assert nn.Tanh not in [type(m) for m in DenseNetwork().encoder((1, 64, 64)).modules()]
+    with pytest.raises(ValueError, match="an activation must be one of relu, tanh, not 'sine'"):
+        DenseNetwork(encoder_activation="sine")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("side", [50, 28, 8])

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
 from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.models.joint_vae_released import copy_released, read_released, released_arguments
 from vaezoo.nn.latents import ConcreteLatent, GaussianLatent, LatentGroup
 from vaezoo.nn.networks import JointVAENetwork, Shape
 from vaezoo.regularizers import Capacity, Regularizer
@@ -75,6 +77,33 @@ class JointVAE(VAE):
         super().__init__(image_shape, latents, {**terms, **(regularizers or {})}, **options)
         # Released: element-mean × H·W / (H·W), that is 1 / (C·H·W) of the sum.
         self.reconstruction_scale = 1 / prod(self.image_shape) if scaling == "released" else 1.0
+
+    @classmethod
+    def from_released(cls, path: str | Path, specs: str | Path) -> Self:
+        """The model that the author's released weights hold, at the end of its capacities' rise.
+
+        Args:
+            path: A `model.pt` of the released code; nothing in it is executed.
+            specs: The `specs.json` beside it.
+        """
+        weights = read_released(Path(path))
+        arguments = released_arguments(Path(specs), weights)
+        model = cls(network=JointVAENetwork("released"), **arguments)
+        try:
+            copy_released(weights, model)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(f"{path} does not fit the network that {specs} describes ({error})") from error
+        model.step.fill_(arguments["steps"])
+        return model.eval()
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take the paper's network for small images where a checkpoint of version 0.1.0 holds it without naming it."""
+        super().on_load_checkpoint(checkpoint)
+        found, own = checkpoint["state_dict"].get("encoder.2.weight"), self.encoder.state_dict().get("2.weight")
+        if self.hparams.get("network") is None and found is not None and own is not None and found.shape != own.shape:
+            network = JointVAENetwork("paper")
+            self.encoder = network.encoder(self.image_shape).to(self.device)
+            self.hparams["network"] = network.spec
 
     def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
         """−log p(x|z), scaled; the unscaled nats are logged."""

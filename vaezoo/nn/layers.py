@@ -63,3 +63,10 @@ def glorot(linear: nn.Linear) -> nn.Linear:
     nn.init.xavier_uniform_(linear.weight)
     nn.init.zeros_(linear.bias)
     return linear
+
+
+def check_widths(**widths: tuple[int, ...]) -> None:
+    """Raise ValueError unless every argument names layers that are at least 1 wide."""
+    for name, values in widths.items():
+        if not values or min(values) < 1:
+            raise ValueError(f"{name} must name at least one layer, each 1 wide or more, not {list(values)}")

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import lightning
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.models import VAE
 from vaezoo.models.lightning_private import load_as
-from vaezoo.runs.checkpoint_io import read_checkpoint
+from vaezoo.runs.checkpoint_io import read_checkpoint, write_checkpoint
 from vaezoo.specs import find
 
 
@@ -26,6 +27,22 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
     if "model_class" not in checkpoint:
         raise ValueError(f"{path} was not written by a vaezoo model; use its class's load_from_checkpoint")
     return load_as(find(VAE, checkpoint["model_class"]), path, map_location).eval()
+
+
+def save(model: VAE, path: str | Path) -> None:
+    """Write a model that no Trainer trained as a checkpoint that `load`, and every command, reads.
+
+    Args:
+        model: The model, say `JointVAE.from_released("model.pt", "specs.json")`.
+        path: The file, say `mnist.ckpt`.
+    """
+    checkpoint = {
+        "state_dict": model.state_dict(),
+        model.CHECKPOINT_HYPER_PARAMS_KEY: dict(model.hparams),
+        "pytorch-lightning_version": lightning.__version__,
+    }
+    model.on_save_checkpoint(checkpoint)
+    write_checkpoint(checkpoint, Path(path))
 
 
 def data_settings(config: Any, data_class: type[LightningDataModule]) -> dict[str, Any]:

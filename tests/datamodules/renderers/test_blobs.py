@@ -11,7 +11,7 @@ from datamodules.renderers.blobs import BlobsRenderer
 
 @pytest.fixture(scope="module")
 def renderer() -> BlobsRenderer:
-    return BlobsRenderer()
+    return BlobsRenderer(jitter=0.1)
 
 
 def blob(radius: int = 10, blur: float = 3.5, kernel: int = 21) -> dict[tuple[int, int], float]:
@@ -43,6 +43,12 @@ def test_blob_is_a_blurred_disk_cut_off_at_the_border() -> None:
     for row, column in [(32, 32), (20, 40), (0, 0), (63, 5), (7, 63), (63, 63)]:
         image = renderer.draw(torch.tensor([[row, column, 3]]))[0, 0]
         assert (image - pasted(values, row, column)).abs().max() < 0.51  # rounding
+
+
+def test_by_default_the_blobs_of_a_position_are_identical() -> None:
+    places = torch.tensor([[32, 32], [3, 60]]).repeat_interleave(25, 0)
+    images = BlobsRenderer().draw(torch.cat([places, torch.arange(25).repeat(2)[:, None]], dim=1))
+    assert len(images.unique(dim=0)) == 2
 
 
 def test_radius_blur_and_kernel() -> None:

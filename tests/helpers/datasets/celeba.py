@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 from torchvision.datasets import CelebA
 
@@ -24,21 +25,21 @@ def picture(number: int) -> Image.Image:
 
 def table(rows: Any, header: str = "", width: int = 3) -> str:
     lines = [
-        f"{name} {' '.join(f'{value:>{width}}' for value in row)}\n" for name, row in zip(NAMES, rows, strict=True)
+        f"{number:06d}.jpg {' '.join(f'{value:>{width}}' for value in row)}\n" for number, row in enumerate(rows, 1)
     ]
-    return (f"{len(NAMES)}\n{header}\n" if header else "") + "".join(lines)
+    return (f"{len(rows)}\n{header}\n" if header else "") + "".join(lines)
 
 
-def write(folder: Path) -> Path:
+def write(folder: Path, labels: NDArray[Any] = LABELS, parts: list[int] = PARTS) -> Path:
     """The lists as they are published: a count and names above some, several blanks between numbers."""
-    root = folder / "celeba"
+    root, total = folder / "celeba", len(labels)
     (root / "img_align_celeba").mkdir(parents=True)
-    for number, name in enumerate(NAMES):
-        picture(number).save(root / "img_align_celeba" / name, quality=95)
-    four, ten = np.ones((TOTAL, 4), int), np.ones((TOTAL, 10), int)
-    (root / "list_attr_celeba.txt").write_text(table(2 * LABELS - 1, " ".join(ATTRIBUTES) + " ", 2))
-    (root / "list_eval_partition.txt").write_text(table([[part] for part in PARTS], width=1))
-    (root / "identity_CelebA.txt").write_text(table([[number] for number in range(TOTAL)], width=1))
+    for number in range(total):
+        picture(number % TOTAL).save(root / "img_align_celeba" / f"{number + 1:06d}.jpg", quality=95)
+    four, ten = np.ones((total, 4), int), np.ones((total, 10), int)
+    (root / "list_attr_celeba.txt").write_text(table(2 * labels - 1, " ".join(ATTRIBUTES) + " ", 2))
+    (root / "list_eval_partition.txt").write_text(table([[part] for part in parts], width=1))
+    (root / "identity_CelebA.txt").write_text(table([[number] for number in range(total)], width=1))
     (root / "list_bbox_celeba.txt").write_text(table(four, "image_id x_1 y_1 width height"))
     (root / "list_landmarks_align_celeba.txt").write_text(table(ten, " ".join(f"x{i}" for i in range(10))))
     return root
