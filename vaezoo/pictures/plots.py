@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,12 @@ DASHES = ("-", "--", ":", "-.")
 Lines = Mapping[str, tuple[Tensor, Tensor]]
 
 
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and dashes by which a line differs from those before it."""
+    dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": 1.5}
+
+
 def curves(lines: Lines, title: str, x: str, y: str, targets: Lines | None = None) -> Tensor:
     """Named lines over one axis.
 
@@ -30,8 +37,7 @@ def curves(lines: Lines, title: str, x: str, y: str, targets: Lines | None = Non
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for i, (name, (points, values)) in enumerate(lines.items()):
-        dash = DASHES[i // len(COLOURS) % len(DASHES)]
-        axes.plot(_array(points), _array(values), dash, color=COLOURS[i % len(COLOURS)], label=name, linewidth=1.5)
+        axes.plot(_array(points), _array(values), label=name, **line_style(i))
     for name, (points, values) in (targets or {}).items():
         axes.plot(_array(points), _array(values), "--", color="#777777", label=name, linewidth=2.5, zorder=0)
     axes.set(title=title, xlabel=x, ylabel=y)
