@@ -122,7 +122,7 @@ def test_each_class_walks_along_one_unit(trained: dict[str, Path], tmp_path: Pat
         c = torch.zeros(2, 4)
         c[:, k] = 1
         rows.append(model.decode({"z": torch.tensor([[0.0, -2.0], [0.0, 2.0]]), "c": c}).sigmoid())
-    title, names = "joint · JointVAE · step 2 · prior · c0 × z1", [f"class {k}" for k in range(4)]
+    title, names = "joint · JointVAE · step 2 · prior · c0 by z1", [f"class {k}" for k in range(4)]
     same(tmp_path / "classes_prior_c0_z1.png", grid(rows, names, ["-2.0", "2.0"], title))
 
 

@@ -9,20 +9,21 @@ from torch import Tensor
 from vaezoo.models import PartedVAE
 from vaezoo.nn.latents import Gaussian
 from vaezoo.nn.mixture import AttendedHead
+from vaezoo.pictures.callback import column_names
 from vaezoo.pictures.grids import grid, stack
 from vaezoo.pictures.plots import curves
 from vaezoo.pictures.subjects import Start, Subject
 
 STEPS = 11
 TAIL = 0.001  # of a component that a walk by quantiles leaves out at either end
-REACH = 3.0  # of a walk along z
 WIDTHS = 2.0  # standard deviations about its mean that a component's range holds
 
 
 def quantiles(subject: Subject, options: Namespace) -> dict[str, Tensor]:
     """One picture a class: u by quantiles of the class's component, z in [−3, 3] (Hajimiri et al., 2021, Fig. 4, 9)."""
     model, steps = _parted(subject, "quantiles"), options.steps or STEPS
-    z_values = torch.linspace(*(options.span or (-REACH, REACH)), steps)
+    span = subject.span(options)
+    z_values = torch.linspace(*span, steps)
     shares = torch.linspace(TAIL, 1 - TAIL, steps)
     figures = {}
     for variable, component in enumerate(components(model)):
@@ -35,7 +36,7 @@ def quantiles(subject: Subject, options: Namespace) -> dict[str, Tensor]:
             title = f"{subject.title} · c{variable} class {k}"
             parts = [
                 grid(_placed(model, codes, "u", u), list(u), [f"{share:.3f}" for share in shares.tolist()], title),
-                grid(_placed(model, codes, "z", z), list(z), [f"{value:.1f}" for value in z_values.tolist()]),
+                grid(_placed(model, codes, "z", z), list(z), column_names(model, "z", steps, span)),
             ]
             figures[f"quantiles_c{variable}_class{k}.png"] = stack(parts)
     return figures

@@ -53,16 +53,15 @@ class SavePositionMaps(Pictures):
 
 def position_pictures(model: VAE, data: DrawsPositions, points: int, variants: int, title: str) -> dict[str, Tensor]:
     """`position_maps`, and `label_map` where labels are one-hot; empty for data without positions."""
-    places = list(data.position_batches(points, variants))
-    if not places:
+    first = next(data.position_batches(points, 1), None)
+    if first is None:
         return {}
     groups = [(name, group.size) for name, group in model.latents.items() if group.decoded]
     names = [f"{name}{unit}" for name, size in groups for unit in range(size)]
-    maps = position_maps(model, places, points)
-    shown = f"{title} · codes over positions, mean of {len(places)}"
-    pictures = {"position_maps": heat_maps(maps, names, shown, SCALE)}
+    maps = position_maps(model, data.position_batches(points, variants), points)
+    pictures = {"position_maps": heat_maps(maps, names, f"{title} · mean codes over positions", SCALE)}
     if data.label_sizes:
-        classes = label_maps(places[0].y, data.label_sizes, points)
+        classes = label_maps(first.y, data.label_sizes, points)
         names = [f"label {k}: {size} classes" for k, size in enumerate(data.label_sizes)]
         pictures["label_map"] = heat_maps(classes, names, "classes over positions", (0, max(data.label_sizes) - 1))
     return pictures

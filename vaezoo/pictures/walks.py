@@ -73,7 +73,7 @@ def classes(subject: Subject, options: Namespace) -> Figures:
                 images = walk(subject, Start(start.name, codes), unit, options)
                 columns = column_names(model, unit.latent, options.steps or STEPS, subject.span(options))
                 rows = [f"class {k}" for k in range(size)]
-                title = f"{subject.title} · {start.name} · {discrete}{variable} × {_with_nats(unit)}"
+                title = f"{subject.title} · {start.name} · {discrete}{variable} by {_with_nats(unit)}"
                 name = f"classes_{start.name}_{discrete}{variable}_{unit.name}.png"
                 figures[name] = grid(list(images), rows, columns, title)
     return figures
