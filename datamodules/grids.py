@@ -50,19 +50,25 @@ class GridDataModule(ImageDataModule):
             factors[:, self.factor_names.index(factor.name)] = index.round().long().clamp(0, factor.size - 1)
         return self.images_at(factors)
 
-    def position_batch(self, points: int) -> Batch | None:
-        """Images of one object at points × points positions, row by row, with their labels; None without positions.
+    def position_batches(self, points: int, variants: int = 25) -> Iterator[Batch]:
+        """Images of one object at points × points positions, row by row, with their labels; none without positions.
 
-        All other factors take the value in the middle of theirs.
+        Args:
+            points: Positions along each side.
+            variants: Batches at most, each with other values of the other factors, spread over all that there are.
         """
         if self.position_factors is None:
-            return None
-        factors = torch.tensor([factor.size // 2 for factor in self.factors]).repeat(points * points, 1)
+            return
         columns = [self.factor_names.index(name) for name in self.position_factors]
+        others = [column for column in range(len(self.factors)) if column not in columns]
         places = [torch.linspace(0, self.factor_sizes[column] - 1, points).round().long() for column in columns]
-        factors[:, columns] = torch.cartesian_prod(*places)
-        labels = self.labels_of(ravel(factors, self.factor_sizes))
-        return Batch(self.images_at(factors), labels, torch.ones(len(labels), dtype=torch.bool))
+        sizes = tuple(self.factor_sizes[column] for column in others)
+        chosen = torch.linspace(0, prod(sizes) - 1, min(variants, prod(sizes)), dtype=torch.float64).round().long()
+        for variant in unravel(chosen, sizes):
+            factors = torch.zeros(points * points, len(self.factors), dtype=torch.long)
+            factors[:, columns], factors[:, others] = torch.cartesian_prod(*places), variant
+            labels = self.labels_of(ravel(factors, self.factor_sizes))
+            yield Batch(self.images_at(factors), labels, torch.ones(len(labels), dtype=torch.bool))
 
 
 class OfficialGrid(GridDataModule):

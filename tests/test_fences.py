@@ -18,7 +18,7 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 import vaezoo
-from tests.zoo import MODELS, a_batch, in_order
+from tests.helpers.zoo import MODELS, a_batch, in_order
 from vaezoo.callbacks.findings import norms
 from vaezoo.cli import errors
 from vaezoo.cli.jsonargparse_private import set_type

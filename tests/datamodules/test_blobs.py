@@ -89,10 +89,13 @@ def test_bad_input(options: dict[str, object], message: str) -> None:
 
 def test_positions_go_row_by_row_with_the_labels_of_their_blobs() -> None:
     data = BlobsDataModule(bins=3)
-    places = data.position_batch(4)
-    assert places is not None
+    batches = list(data.position_batches(4))
+    assert len(batches) == 25, "every blob of a position"
     centres = [(row, column) for row in (0, 21, 42, 63) for column in (0, 21, 42, 63)]
-    for image, (row, column) in zip(places.x[:, 0], centres, strict=True):
+    for blob, places in enumerate(batches):
+        assert torch.equal(places.x, data.images_at(torch.tensor([[*centre, blob] for centre in centres])))
+    for image, (row, column) in zip(batches[0].x[:, 0], centres, strict=True):
         assert image[row, column] == image.max()
     expected = memberships(*polar(*torch.tensor(centres).unbind(1)), 3)
-    assert torch.equal(places.y, torch.cat(expected, dim=1))
+    assert all(torch.equal(places.y, torch.cat(expected, dim=1)) for places in batches)
+    assert [len(places.x) for places in data.position_batches(2, variants=3)] == [4] * 3

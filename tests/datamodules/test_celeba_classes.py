@@ -7,7 +7,19 @@ import pytest
 import torch
 
 from datamodules.celeba import ATTRIBUTES, CelebAClassesDataModule
-from tests.datamodules.test_celeba import LABELS, TOTAL, other_checksums as other_checksums, whole as whole, write
+from tests.helpers.datasets.celeba import LABELS, TOTAL, take_any_checksum, write
+
+
+@pytest.fixture(autouse=True)
+def _any_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_any_checksum(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("celeba")
+    write(folder)
+    return folder
 
 
 def test_classes_of_parted_vae_follow_from_the_attributes(whole: Path) -> None:

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torchvision.datasets import FakeData
 from torchvision.transforms import ToTensor
 
-from tests.zoo import MODELS, NETWORK, SHAPE
+from tests.helpers.zoo import MODELS, NETWORK, SHAPE
 from vaezoo import Batch, BetaVAE, EvaluateDisentanglement, LaRVAE, PartedVAE, SavePictures, ThroughputBar, WeLaVAE
 from vaezoo.models.base import VAE
 

@@ -9,8 +9,7 @@ import yaml
 from torch import Tensor
 
 import vaezoo
-from tests.test_models import loader, trainer
-from tests.zoo import NETWORK, SHAPE, a_batch
+from tests.helpers.zoo import NETWORK, SHAPE, a_batch, loader, trainer
 from vaezoo.callbacks import AddRegularizer
 from vaezoo.cli.main import run
 from vaezoo.models import DIPVAE, TCVAE, BetaVAE, FactorVAE, JointVAE, LaRVAE, PartedVAE

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from tests.zoo import MODELS, NETWORK, SHAPE, a_batch
+from tests.helpers.zoo import MODELS, NETWORK, SHAPE, a_batch
 from vaezoo import Autoencoder, ConcreteLatent, GaussianLatent
 from vaezoo.models.base import VAE
 

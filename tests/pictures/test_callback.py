@@ -16,7 +16,7 @@ from vaezoo.pictures import (
     SaveLabelTraversals,
     SavePictures,
     SaveUnitNats,
-    codes as code_pictures,
+    labels as label_pictures,
     matrices as matrix_pictures,
 )
 from vaezoo.types import Batch
@@ -59,7 +59,7 @@ def test_label_traversals_stand_below_the_true_images(tmp_path: Path, monkeypatc
     assert batch is not None
     model.eval()
     rows: list[Tensor] = []
-    monkeypatch.setattr(code_pictures, "grid", lambda images, *_: rows.extend(images) or torch.zeros(3, 4, 4))
+    monkeypatch.setattr(label_pictures, "grid", lambda images, *_: rows.extend(images) or torch.zeros(3, 4, 4))
     callback.draw(fit, model, batch)
     k = 1  # the second label's rows: truth, then what the model makes of the same labels
     labels = batch.y.repeat(3, 1)

@@ -128,7 +128,7 @@ class Autoencoder(Specified, nn.Module):
             raise ValueError(f"latent {name!r} is not one of {', '.join(self.latents)}")
         codes = self.centre() if x is None else {key: q.mode() for key, q in self.encode(x, y).items()}
         values, units = torch.linspace(*span, steps), units or range(self.latents[name].units)
-        return [self._decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
+        return [self.decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
 
     def walkable(self) -> list[str]:
         """Posterior groups that a traversal changes something of: those that are decoded."""
@@ -138,7 +138,9 @@ class Autoencoder(Specified, nn.Module):
         """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
         return name, self.latents[name].walk(codes[name], unit, values)
 
-    def _decode_walk(self, codes: Mapping[str, Tensor], name: str, walked: Tensor) -> Tensor:
+    @torch.no_grad()
+    def decode_walk(self, codes: Mapping[str, Tensor], name: str, walked: Tensor) -> Tensor:
+        """Images of codes (B, D) in which one group takes other values (B, S, D), in [0, 1], (B, S, C, H, W)."""
         batch, steps, _ = walked.shape
         sample = {key: code.repeat_interleave(steps, 0) for key, code in codes.items()}
         images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()

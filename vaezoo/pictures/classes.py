@@ -10,8 +10,9 @@ from vaezoo.models import JointVAE, PartedVAE
 from vaezoo.models.base import VAE
 from vaezoo.nn.latents import ConcreteLatent
 from vaezoo.pictures.callback import Pictures, caption
-from vaezoo.pictures.grids import grid, stack
-from vaezoo.pictures.plots import curves
+from vaezoo.pictures.grids import grid
+from vaezoo.pictures.mixtures import prior_picture
+from vaezoo.pictures.subjects import Start
 from vaezoo.types import Batch
 
 
@@ -57,18 +58,11 @@ class SavePriors(Pictures):
         """One picture a dimension of u; none for models without a mixture."""
         if not isinstance(model, PartedVAE):
             return {}
-        pictures = {}
-        codes = {name: q.mode() for name, q in model.encode(batch.x).items()}
-        for unit in range(min(model.latents["u"].units, self.max_units)):
-            points = torch.linspace(-4, 4, 200)
-            lines = {f"class {k}": (points, line) for k, line in enumerate(model.prior_curves(unit, points))}
-            curve = curves(lines, f"{caption(trainer, model)} · p(u{unit})", f"u{unit}", "density")
-            u = codes["u"].repeat(self.steps, 1)
-            u[:, unit] = torch.linspace(-4, 4, self.steps)
-            images = model.decode({"z": codes["z"].repeat(self.steps, 1), "u": u}).sigmoid()
-            names = [f"{value:.1f}" for value in torch.linspace(-4, 4, self.steps).tolist()]
-            pictures[f"prior_u{unit}"] = stack([curve, grid([images], [f"u{unit}"], names)])
-        return pictures
+        start = Start("image", {name: q.mode() for name, q in model.encode(batch.x).items()})
+        return {
+            f"prior_u{unit}": prior_picture({"": model}, [start], unit, self.steps, caption(trainer, model))
+            for unit in range(min(model.latents["u"].units, self.max_units))
+        }
 
 
 class SaveTransfers(Pictures):

@@ -1,37 +1,18 @@
-"""Pictures of what single units of the code stand for: nats, labels, positions."""
+"""How much each unit of the code carries."""
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor
 
-from vaezoo.models import LaRVAE
 from vaezoo.models.base import VAE
 from vaezoo.pictures.callback import Pictures, caption
-from vaezoo.pictures.grids import grid
-from vaezoo.pictures.plots import curves, heat_maps
+from vaezoo.pictures.plots import curves
 from vaezoo.regularizers import Capacity
 from vaezoo.types import Batch
-
-
-@runtime_checkable
-class _DrawsLabels(Protocol):
-    """A datamodule that can show the image of any labels."""
-
-    @property
-    def labelled_names(self) -> tuple[str, ...]: ...
-
-    def images_of(self, labels: Tensor) -> Tensor | None: ...
-
-
-@runtime_checkable
-class _DrawsPositions(Protocol):
-    """A datamodule with one object that can be anywhere."""
-
-    def position_batch(self, points: int) -> Batch | None: ...
 
 
 class SaveUnitNats(Pictures):
@@ -93,60 +74,3 @@ class SaveUnitNats(Pictures):
                 classes = model.latents[latent].classes  # no group carries more than it has classes for
                 return min(float(term.capacity(model.step)), sum(map(math.log, classes)) if classes else math.inf)
         return float("nan")
-
-
-class SaveLabelTraversals(Pictures):
-    """Draws images generated from labels, one label after the other going from 0 to 1 (Nie et al., 2020, Fig. 4).
-
-    Each label has a row that starts with the reference image. Where the data can draw any labels, the true images stand
-    above in a row of their own.
-
-    Args:
-        steps: Values of each label.
-    """
-
-    def __init__(self, steps: int = 8) -> None:
-        super().__init__(images=1)
-        self.steps = steps
-
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """One picture, `label_traversals`; none for a model without labels or before a labelled image was seen."""
-        if not isinstance(model, LaRVAE) or not batch.labelled.all() or bool(batch.y.isnan().any()):
-            return {}
-        labels = model.labels_walk(batch.y, self.steps).flatten(0, 2)  # (K · S, K)
-        data = getattr(trainer, "datamodule", None)
-        truth = data.images_of(labels.cpu()) if isinstance(data, _DrawsLabels) else None
-        names = data.labelled_names if isinstance(data, _DrawsLabels) else [f"y{k}" for k in range(model.label_dim)]
-        rows, titles = [], []
-        for k, made in enumerate(model.generate(labels).split(self.steps)):
-            if truth is not None:
-                rows.append(torch.cat([batch.x[:1].cpu(), truth[k * self.steps : (k + 1) * self.steps]]))
-                titles.append(f"{names[k]}: true")
-            rows.append(torch.cat([batch.x[:1], made]))
-            titles.append(f"{names[k]}: generated")
-        columns = ["image", *(f"{value:.2f}" for value in torch.linspace(0, 1, self.steps).tolist())]
-        title = f"{caption(trainer, model)} · labels from 0 to 1"
-        return {"label_traversals": grid([row.cpu() for row in rows], titles, columns, title)}
-
-
-class SavePositionMaps(Pictures):
-    """Draws each latent unit as a heat map over the object's position (Margonis et al., 2020, Fig. 1, 4 and 5).
-
-    Args:
-        points: Positions along each side.
-    """
-
-    def __init__(self, points: int = 32) -> None:
-        super().__init__(images=1)
-        self.points = points
-
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """One picture of all units; none for data without positions."""
-        data = getattr(trainer, "datamodule", None)
-        places = data.position_batch(self.points) if isinstance(data, _DrawsPositions) else None
-        if places is None:
-            return {}
-        codes = model.represent(places.x.to(batch.x), places.y.to(batch.y))
-        maps = codes.T.unflatten(1, (self.points, self.points))
-        title = f"{caption(trainer, model)} · codes over positions"
-        return {"position_maps": heat_maps(maps, [f"z{unit}" for unit in range(len(maps))], title)}

@@ -14,7 +14,13 @@ GAP = 2
 TEXT = 12
 
 
-def grid(rows: Sequence[Tensor], names: Sequence[str] = (), columns: Sequence[str] = (), title: str = "") -> Tensor:
+def grid(
+    rows: Sequence[Tensor],
+    names: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    title: str = "",
+    below: Sequence[str] = (),
+) -> Tensor:
     """One row of images below the other; shorter rows are filled up with white.
 
     Args:
@@ -22,6 +28,7 @@ def grid(rows: Sequence[Tensor], names: Sequence[str] = (), columns: Sequence[st
         names: Names of the rows, written to their left.
         columns: Names of the columns, written above them.
         title: First line.
+        below: What is written below each column.
 
     Returns:
         (3, H, W) in [0, 1].
@@ -30,7 +37,7 @@ def grid(rows: Sequence[Tensor], names: Sequence[str] = (), columns: Sequence[st
     cells = torch.cat([pad(row.float().cpu(), (0, 0) * 3 + (0, width - len(row)), value=1.0) for row in rows])
     cells = interpolate(cells, scale_factor=max(1, -(-CELL // min(cells.shape[2:]))), mode="nearest")
     picture: Tensor = make_grid(cells, nrow=width, padding=GAP, pad_value=1).clamp(0, 1)
-    return _annotated(picture, (cells.shape[2] + GAP, cells.shape[3] + GAP), names, columns, title)
+    return _annotated(picture, (cells.shape[2] + GAP, cells.shape[3] + GAP), names, (columns, below), title)
 
 
 def stack(pictures: Sequence[Tensor]) -> Tensor:
@@ -40,21 +47,27 @@ def stack(pictures: Sequence[Tensor]) -> Tensor:
 
 
 def _annotated(
-    picture: Tensor, cell: tuple[int, int], names: Sequence[str], columns: Sequence[str], title: str
+    picture: Tensor,
+    cell: tuple[int, int],
+    names: Sequence[str],
+    columns: tuple[Sequence[str], Sequence[str]],
+    title: str,
 ) -> Tensor:
+    above, below = columns
     font = ImageFont.load_default(TEXT)
     left = max((int(font.getlength(name)) + 8 for name in names), default=0)
-    top = (TEXT + 8) * bool(title) + (TEXT + 6) * bool(columns)
+    top = (TEXT + 8) * bool(title) + (TEXT + 6) * bool(above)
     right = max(picture.shape[2] + left, int(font.getlength(title)) + 8)
-    canvas = Image.new("RGB", (right, picture.shape[1] + top), "white")
+    canvas = Image.new("RGB", (right, top + picture.shape[1] + (TEXT + 6) * bool(below)), "white")
     pixels = picture.mul(255).round().byte().permute(1, 2, 0).numpy()
     canvas.paste(Image.fromarray(pixels), (left, top))
     draw = ImageDraw.Draw(canvas)
     draw.text((4, 3), title, "black", font)
     for i, name in enumerate(names):
         draw.text((left - 4, top + cell[0] * (i + 0.5)), name, "black", font, anchor="rm")
-    # Names that would touch each other are thinned out.
-    step = max((-(-(int(font.getlength(name)) + 4) // cell[1]) for name in columns), default=1)
-    for i in range(0, len(columns), step):
-        draw.text((left + cell[1] * (i + 0.5), top - 2), columns[i], "black", font, anchor="mb")
+    for texts, height, anchor in ((above, top - 2, "mb"), (below, top + picture.shape[1] + 2, "mt")):
+        # Names that would touch each other are thinned out.
+        step = max((-(-(int(font.getlength(name)) + 4) // cell[1]) for name in texts), default=1)
+        for i in range(0, len(texts), step):
+            draw.text((left + cell[1] * (i + 0.5), height), texts[i], "black", font, anchor=anchor)
     return torch.from_numpy(np.asarray(canvas).copy()).permute(2, 0, 1).float() / 255

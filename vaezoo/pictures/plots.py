@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,15 @@ DASHES = ("-", "--", ":", "-.")
 Lines = Mapping[str, tuple[Tensor, Tensor]]
 
 
-def curves(lines: Lines, title: str, x: str, y: str, targets: Lines | None = None) -> Tensor:
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and dashes by which a line differs from those before it."""
+    dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": 1.5}
+
+
+def curves(
+    lines: Lines, title: str, x: str, y: str, targets: Lines | None = None, marks: Sequence[float] = ()
+) -> Tensor:
     """Named lines over one axis.
 
     Args:
@@ -26,14 +35,16 @@ def curves(lines: Lines, title: str, x: str, y: str, targets: Lines | None = Non
         x: Name of the horizontal axis.
         y: Name of the vertical axis.
         targets: Further lines, grey and dashed, that the others should follow.
+        marks: Points of the horizontal axis with a dotted line.
     """
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for i, (name, (points, values)) in enumerate(lines.items()):
-        dash = DASHES[i // len(COLOURS) % len(DASHES)]
-        axes.plot(_array(points), _array(values), dash, color=COLOURS[i % len(COLOURS)], label=name, linewidth=1.5)
+        axes.plot(_array(points), _array(values), label=name, **line_style(i))
     for name, (points, values) in (targets or {}).items():
         axes.plot(_array(points), _array(values), "--", color="#777777", label=name, linewidth=2.5, zorder=0)
+    for mark in marks:
+        axes.axvline(mark, color="#777777", linestyle=":", linewidth=1, zorder=0)
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
@@ -67,19 +78,30 @@ def matrix(table: Tensor, rows: Sequence[str], columns: Sequence[str], title: st
     return _rendered(figure)
 
 
-def heat_maps(maps: Tensor, names: Sequence[str], title: str) -> Tensor:
-    """Maps (N, H, W) side by side, each with its own scale."""
+def heat_maps(maps: Tensor, names: Sequence[str], title: str, scale: tuple[float, float] | None = None) -> Tensor:
+    """Maps (N, H, W) side by side.
+
+    Args:
+        maps: Values.
+        names: Names of the maps.
+        title: Title.
+        scale: Values of the first and last colour; None gives each map its own.
+    """
     across = min(len(maps), 5)
     down = -(-len(maps) // across)
-    figure = Figure(figsize=(2.6 * across, 2.4 * down + 0.5), layout="constrained")
+    figure = Figure(figsize=(2.6 * across + 0.6, 2.4 * down + 0.5), layout="constrained")
     figure.suptitle(title, fontsize="medium")
+    low, high = scale or (None, None)
     for i, (values, name) in enumerate(zip(maps, names, strict=True)):
         axes = figure.add_subplot(down, across, i + 1)
-        image = axes.imshow(_array(values), cmap="cividis")
+        image = axes.imshow(_array(values), cmap="cividis", vmin=low, vmax=high)
         axes.set_title(name, fontsize="small")
         axes.set_xticks([])
         axes.set_yticks([])
-        figure.colorbar(image, ax=axes, fraction=0.046)
+        if scale is None:
+            figure.colorbar(image, ax=axes, fraction=0.046)
+    if scale is not None:
+        figure.colorbar(image, ax=figure.axes, fraction=0.046)
     return _rendered(figure)
 
 

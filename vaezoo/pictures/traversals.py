@@ -1,27 +1,56 @@
-"""`vaezoo traverse`: pictures of what each latent unit changes."""
+"""`vaezoo traverse`: the papers' figures of what latent units stand for, from checkpoints."""
 
-from collections.abc import Sequence
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import torch
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 from lightning.pytorch import LightningDataModule
 from PIL import Image
 from torch import Tensor
 from torchvision.utils import save_image
 
-from vaezoo.models.base import VAE
-from vaezoo.pictures.callback import column_names
-from vaezoo.pictures.grids import grid
+from vaezoo.models import LaRVAE
+from vaezoo.pictures import inferred, mixtures, walks
+from vaezoo.pictures.grids import stack
+from vaezoo.pictures.labels import label_traversals
+from vaezoo.pictures.positions import POINTS, VARIANTS, DrawsPositions, position_pictures
+from vaezoo.pictures.subjects import Subject
 from vaezoo.runs.data import Sources, apart
 from vaezoo.runs.loading import load
-from vaezoo.types import Batch
 
 FRAME = 120  # milliseconds
+LABEL_STEPS = 5  # Nie et al., 2020, Fig. 4
+Figures = dict[str, Tensor]
+Kind = Literal[
+    "units", "ranked", "starts", "classes", "factor", "quantiles", "between", "priors", "labels", "positions"
+]
+EPILOG = """\
+kinds of figures:
+  units      each start × the units of each group, with animations and strips (default)
+  ranked     units of all groups by their KL over --pool images, nats printed (JointVAE Fig. 8)
+  starts     several images, or --draws from the --prior, × one unit (JointVAE Fig. 3; DIP-VAE Fig. 3 to 6)
+  classes    classes × one continuous unit (JointVAE Fig. 5, 6)
+  factor     a unit's value inferred from images along --factor (JointVAE Fig. 9a)
+  quantiles  u by quantiles of each class's component, z in [-3, 3], one picture a class (PartedVAE Fig. 4, 9)
+  between    u swept over the components of --classes A B (PartedVAE Fig. 6b)
+  priors     p(u) of every unit with images along it, all checkpoints in one plot (PartedVAE Fig. 7, 10)
+  labels     labels from least to greatest, checkpoints stacked (LaRVAE Fig. 4, E.3, E.4)
+  positions  codes over positions on a scale of -3 to 3, and the map of the labels (WeLa-VAE Fig. 1, 3b, 4, 5)
+
+--image FILE starts from a picture of your own and shows it beside its edits (JointVAE Fig. 9b).
+--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.
+"""
+
+
+class _Help(RawDescriptionHelpFormatter, DefaultHelpFormatter):
+    """Keeps the lines of the kinds."""
 
 
 def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
-    """Draw traversals of a checkpoint: one picture and one animation a latent group, and one strip a unit.
+    """Draw one kind of figure of checkpoints.
 
     Args:
         args: Command line after `vaezoo traverse`.
@@ -29,100 +58,132 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     """
     own, data_args = apart(args)
     options = _parser().parse_args(own)
-    model = load(options.ckpt_path)
-    folder = Path(options.output) if options.output else Path(options.ckpt_path).parent.parent / "traversals"
-    latents = options.latents or model.walkable()
-    starts: dict[str, Batch | None] = {"prior": None}
-    title = f"{type(model).__name__} · step {int(model.step)}"
-    if not options.prior:
-        data, _ = Sources(data_class, data_args).of(Path(options.ckpt_path))
-        starts = {f"image{i}": _image(data, i) for i in options.image_indices}
-        title += f" · {type(data).__name__.removesuffix('DataModule')}"
-    folder.mkdir(parents=True, exist_ok=True)
-    for place, start in starts.items():
-        for latent in latents:
-            units = options.units or _ranked(model, latent, start)
-            span = (options.span[0], options.span[1])
-            walks = walk(model, start, latent, units, options.steps, span)
-            columns = column_names(model, latent, options.steps, span)
-            write(folder / f"{place}_{latent}", walks, columns, f"{title} · {place} · {latent}")
-    print(f"traversals: {folder}")
+    _check(options)
+    sources = Sources(data_class, data_args)
+    subjects = [Subject(Path(path), load(path), sources) for path in options.ckpt_path]
+    folder = Path(options.output) if options.output else subjects[0].path.parent.parent / "traversals"
+    figures = KINDS[options.kind](subjects, options)
+    for name, figure in figures.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".gif":
+            _animate(figure, path)
+        else:
+            save_image(figure, path)
+    print(f"{options.kind}: {folder} ({len(figures)} files)")
 
 
-def walk(
-    model: VAE, start: Batch | None, latent: str, units: Sequence[int], steps: int, span: tuple[float, float]
-) -> dict[str, Tensor]:
-    """Images of each unit by its name, (S, C, H, W).
-
-    Args:
-        model: The model, in evaluation.
-        start: One image to walk from; the middle of the prior where None.
-        latent: Latent group.
-        units: Units of it, in the order of the rows.
-        steps: Values of each continuous unit.
-        span: First and last value.
-    """
-    if outside := [unit for unit in units if not 0 <= unit < model.latents[latent].units]:
-        raise ValueError(f"latent {latent!r} has units 0 to {model.latents[latent].units - 1}, not {outside[0]}")
-    x, y = (None, None) if start is None else (start.x, start.y)
-    walks = model.traverse(x, latent, units, steps, span, y)
-    return {f"{latent}{unit}": images[0] for unit, images in zip(units, walks, strict=True)}
-
-
-def write(stem: Path, walks: dict[str, Tensor], columns: Sequence[str], title: str) -> None:
-    """Write `<stem>.png`, `<stem>.gif` and `<stem>/<unit>.png`."""
-    save_image(grid(list(walks.values()), list(walks), columns, title), stem.with_suffix(".png"))
-    stem.mkdir(exist_ok=True)
-    for name, images in walks.items():
-        save_image(grid([images], [name], columns), stem / f"{name}.png")
-    _animate(walks, stem.with_suffix(".gif"))
+def labels(subjects: Sequence[Subject], options: Namespace) -> Figures:
+    """Labels of random images from least to greatest, models stacked (Nie et al., 2020, Fig. 4, E.3, E.4)."""
+    models: dict[str, LaRVAE] = {}
+    for subject in subjects:
+        if not isinstance(subject.model, LaRVAE):
+            name = type(subject.model).__name__
+            raise ValueError(f"--kind labels needs LaRVAE checkpoints, and {subject.path} holds a {name}")
+        label = subject.label if subject.label not in models else f"{subject.label} {len(models) + 1}"
+        models[label] = subject.model
+    data, size = subjects[0].data, subjects[0].model.label_dim  # type: ignore[attr-defined]  # checked above
+    if any(model.label_dim != size for model in models.values()):
+        raise ValueError("--kind labels: the checkpoints have different numbers of labels")
+    if outside := [unit for unit in options.units or () if not 0 <= unit < size]:
+        raise ValueError(f"there are labels 0 to {size - 1}, not {outside[0]}")
+    figures = {}
+    for i, (batch, _) in zip(options.image_indices, subjects[0].images(options), strict=True):
+        if batch.y.shape[1] != size or bool(batch.y.isnan().any()):
+            raise ValueError(f"--image_indices {i}: the model has {size} labels, and not all of this image are known")
+        title = f"{', '.join(models)} · labels of image{i}"
+        steps = options.steps or LABEL_STEPS
+        figures[f"labels_image{i}.png"] = label_traversals(models, batch, data, steps, title, options.units or ())
+    return figures
 
 
-def _animate(walks: dict[str, Tensor], path: Path) -> None:
-    """All units at once, there and back."""
-    frames = []
-    for t in range(max(len(images) for images in walks.values())):
-        now = torch.stack([images[min(t, len(images) - 1)] for images in walks.values()])
-        frames.append(grid([now], columns=list(walks)))
+def positions(subject: Subject, options: Namespace) -> Figures:
+    """Codes over positions, and the map of the labels (Margonis et al., 2020, Fig. 1, 3b, 4 and 5)."""
+    data, found = subject.data, {}
+    if isinstance(data, DrawsPositions):
+        found = position_pictures(subject.model, data, options.steps or POINTS, VARIANTS, subject.title)
+    if not found:
+        raise ValueError(f"--kind positions needs data with positions, and {type(data).__name__} has none")
+    return {f"{name}.png": picture for name, picture in found.items()}
+
+
+def stacked(draw: Callable[[Subject, Namespace], Figures]) -> Callable[[Sequence[Subject], Namespace], Figures]:
+    """Draw each checkpoint by itself; figures of the same name go below each other."""
+
+    def together(subjects: Sequence[Subject], options: Namespace) -> Figures:
+        found = [draw(subject, options) for subject in subjects]
+        if len(found) == 1:
+            return found[0]
+        names = dict.fromkeys(name for figures in found for name in figures)
+        return {
+            name: stack([figures[name] for figures in found if name in figures])
+            for name in names
+            if not name.endswith(".gif")
+        }
+
+    return together
+
+
+KINDS: dict[Kind, Callable[[Sequence[Subject], Namespace], Figures]] = {
+    "units": stacked(walks.units),
+    "ranked": stacked(walks.ranked),
+    "starts": stacked(walks.starts),
+    "classes": stacked(walks.classes),
+    "factor": stacked(inferred.factor),
+    "quantiles": stacked(mixtures.quantiles),
+    "between": stacked(mixtures.between),
+    "priors": mixtures.priors,
+    "labels": labels,
+    "positions": stacked(positions),
+}
+
+
+def _animate(frames: Tensor, path: Path) -> None:
     pictures = [Image.fromarray(frame.mul(255).byte().permute(1, 2, 0).numpy()) for frame in frames]
-    pictures += pictures[-2:0:-1]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=FRAME, loop=0)
 
 
-def _image(data: object, index: int) -> Batch:
-    """One image of the evaluation split, by its place in it."""
-    split = data.evaluation_split  # type: ignore[attr-defined]
-    seen = 0
-    for batch, _ in data.evaluation_batches(index + 1, split, 0, torch.device("cpu")):  # type: ignore[attr-defined]
-        if index < seen + len(batch.x):
-            return Batch(*(field[index - seen : index - seen + 1] for field in batch))
-        seen += len(batch.x)
-    raise ValueError(f"--image_indices {index}: the data holds {seen} {split} images, 0 to {seen - 1}")
-
-
-def _ranked(model: VAE, latent: str, start: Batch | None) -> list[int]:
-    """All units, those with the largest KL first; in their own order where there is no image to tell."""
-    if latent not in model.latents:
-        raise ValueError(f"latent {latent!r} is not one of {', '.join(model.latents)}")
-    if start is None:
-        return list(range(model.latents[latent].units))
-    order: list[int] = model.unit_nats(start.x, start.y)[latent].argsort(descending=True).tolist()
-    return order
+def _check(options: Namespace) -> None:
+    for path in options.ckpt_path:
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"no checkpoint at {path}")
+    for name, least in (("steps", 1), ("pool", 1), ("draws", 1), ("seed", 0)):
+        if options[name] is not None and options[name] < least:
+            raise ValueError(f"--{name} must be {least} or more, not {options[name]}")
+    for name in ("image_indices", "classes"):
+        if min(options[name]) < 0:
+            raise ValueError(f"--{name} must be 0 or more, not {min(options[name])}")
+    if options.span is not None and not torch.tensor(options.span).isfinite().all():
+        raise ValueError(f"--span must be two finite numbers, not {options.span}")
 
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="vaezoo traverse",
-        description="Pictures and animations of what each latent unit changes.",
-        epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
+        description="The papers' figures of what latent units stand for, from checkpoints.",
+        epilog=EPILOG,
+        formatter_class=_Help,
         exit_on_error=False,
     )
-    parser.add_argument("--ckpt_path", type=str, required=True, help="Checkpoint.")
-    parser.add_argument("--image_indices", nargs="+", type=int, default=[0], help="Images to walk from, by number.")
-    parser.add_argument("--prior", action="store_true", help="Walk from the middle of the prior; no data is read.")
-    parser.add_argument("--latents", nargs="+", type=str, help="Latent groups; all that are decoded by default.")
-    parser.add_argument("--units", nargs="+", type=int, help="Units; all by default, the most telling first.")
-    parser.add_argument("--span", nargs=2, type=float, default=[-2.0, 2.0], help="First and last value.")
-    parser.add_argument("--steps", type=int, default=11, help="Values of a continuous unit.")
-    parser.add_argument("--output", type=str | None, help="Folder; `traversals` in the run's by default.")
+    add = parser.add_argument
+    add("--ckpt_path", nargs="+", type=str, required=True, help="Checkpoints; figures of several are stacked.")
+    add("--kind", type=Kind, default="units", help="Kind of figure; see below.")
+    add("--image_indices", nargs="+", type=int, default=[0], help="Images to start from, by number in the test images.")
+    add("--image", nargs="+", type=str, help="Picture files to start from instead; resized to the model's size.")
+    add("--prior", action="store_true", help="Start from the middle of the prior, or from draws for --kind starts.")
+    add("--draws", type=int, default=8, help="Draws from the prior.")
+    add("--latents", nargs="+", type=str, help="Latent groups; all that are decoded by default.")
+    add("--units", nargs="+", type=int, help="Units, or labels; all by default, those with the largest KL first.")
+    add(
+        "--span",
+        nargs=2,
+        type=float,
+        help="First and last value; -3 3 for WeLaVAE and PartedVAE by default, else -2 2.",
+    )
+    add("--steps", type=int | None, help="Values of a continuous unit; 11 by default, 5 for labels, all for factor.")
+    add("--pool", type=int, default=2000, help="Test images over which the KL of units is averaged.")
+    add("--seed", type=int, default=0, help="Seed of the order of images, the pool and draws.")
+    add("--factor", type=str | None, help="Factor of the data, for --kind factor.")
+    add("--classes", nargs=2, type=int, default=[0, 1], help="The two classes, for --kind between.")
+    add("--output", type=str | None, help="Folder; `traversals` in the first run's by default.")
     return parser

@@ -12,6 +12,7 @@ from vaezoo.study.file import Study, read_study
 from vaezoo.study.folder import RunFolder
 from vaezoo.study.grid import Run, expand, text
 from vaezoo.study.job import Job
+from vaezoo.study.plots import draw_plots
 from vaezoo.study.results import write_all
 from vaezoo.study.sweep import write_sweeps
 from vaezoo.text import aligned
@@ -19,8 +20,8 @@ from vaezoo.text import aligned
 EPILOG = """\
 A run is one process of `vaezoo fit` and one of `vaezoo evaluate` on its last checkpoint. Finished runs are never run
 again: give the same command to go on with a study that was interrupted, or after adding seeds. Runs and results are in
---output: runs/NAME/, results.csv, results.parquet, summary.md and summary.tex. On a cluster, all machines must see that
-folder."""
+--output: runs/NAME/, results.csv, results.parquet, summary.md, summary.tex and plots/. On a cluster, all machines must
+see that folder."""
 
 
 def run_study(args: Sequence[str]) -> None:
@@ -35,6 +36,8 @@ def run_study(args: Sequence[str]) -> None:
     if options.sweep:
         for path in write_sweeps(Path(options.sweep), study, options.budget):
             print(f"sweep: {path} (wandb sweep {path}, then wandb agent with the id that it prints)")
+    elif options.plots_only:
+        redraw(study, runs, options)
     elif options.dry_run:
         _print_commands(runs, _jobs(study, runs, _output(study, options), options))
     else:
@@ -75,10 +78,25 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
     print("\n".join(f"written: {path}" for path in written))
     for name, reason in failed.items():
         print(f"\n{name}: {reason}\n{RunFolder(jobs[name].folder).last_lines()}", file=sys.stderr)
+    redraw(study, runs, options)
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")
     places = {run.name: {"part": run.part, "place": run.place} for run in runs}
     return {name: {**result, **places[name], "path": output / result["folder"]} for name, result in results.items()}
+
+
+def redraw(study: Study, runs: Sequence[Run], options: Namespace) -> None:
+    """Draw a study's plots from its results.csv, without running anything.
+
+    Args:
+        study: The study.
+        runs: Its runs at the budget.
+        options: What `add_options` has added.
+    """
+    axes = list(dict.fromkeys(["config", *(axis for run in runs for axis in run.place)]))
+    title = f"{study.name}, budget {options.budget}"
+    drawn, missing = draw_plots(_output(study, options), title, study.plots, axes, study.summary.get("scores", ()))
+    print("\n".join([*(f"written: {path}" for path in drawn), *(f"not drawn: {reason}" for reason in missing)]))
 
 
 def _output(study: Study, options: Namespace) -> Path:
@@ -137,6 +155,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=str | None, help="Folder of runs and results; runs/studies/NAME by default, or NAME-BUDGET."
     )
+    parser.add_argument("--plots_only", action="store_true", help="Draw the plots again from results.csv, and end.")
     parser.add_argument("--address", type=str | None, help="Address of a Ray cluster; this machine by default.")
     parser.add_argument(
         "--cpus_per_run", type=float | None, help="CPUs, and threads, of a run; the study's by default."

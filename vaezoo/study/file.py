@@ -1,6 +1,5 @@
 """A study's YAML file, checked."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,14 @@ from typing import Any
 import yaml
 
 from vaezoo.evaluation.catalogue import check
+from vaezoo.study.checks import known, mapping, names
+from vaezoo.study.plot_section import Plot, read_plots
 from vaezoo.study.stopping import SCHEDULERS
-from vaezoo.text import did_you_mean
 
+KEYS = (
+    *("name", "configs", "seeds", "grid", "overrides", "budgets", "evaluate", "resources", "scheduler", "summary"),
+    "plots",
+)
 SECTIONS = ("model", "data", "trainer")
 EVALUATE = ("metrics", "images", "split", "latents", "resamples", "seed")
 OWN = ("seeds", "evaluate", "only")  # keys of a budget that are no options of a run
@@ -52,6 +56,7 @@ class Study:
         gpus: GPUs of a run.
         scheduler: Class, metric, mode and options of a scheduler of Ray Tune; empty for none.
         summary: `rows`, `scores` and `statistics` of the summary.
+        plots: What is drawn; every score over every axis where none are named.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Study:
     gpus: float
     scheduler: dict[str, Any]
     summary: dict[str, list[str]]
+    plots: tuple[Plot, ...]
 
 
 def read_study(path: Path) -> Study:
@@ -76,7 +82,7 @@ def read_study(path: Path) -> Study:
     if not path.is_file():
         raise FileNotFoundError(f"no study at {path}")
     try:
-        content = _mapping(yaml.safe_load(path.read_text(encoding="utf-8")), "the file")
+        content = mapping(yaml.safe_load(path.read_text(encoding="utf-8")), "the file")
         return _study(content, path.stem)
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
@@ -85,24 +91,12 @@ def read_study(path: Path) -> Study:
 
 
 def _study(given: dict[str, Any], stem: str) -> Study:
-    known = (
-        "name",
-        "configs",
-        "seeds",
-        "grid",
-        "overrides",
-        "budgets",
-        "evaluate",
-        "resources",
-        "scheduler",
-        "summary",
-    )
-    _known(given, known, "the study")
-    parts = {str(name): _part(part, name) for name, part in _mapping(given.get("configs"), "configs").items()}
+    known(given, KEYS, "the study")
+    parts = {str(name): _part(part, name) for name, part in mapping(given.get("configs"), "configs").items()}
     if not parts:
         raise ValueError("configs names no configuration, for example {larvae: experiments/larvae_3dshapes.yaml}")
-    resources = _mapping(given.get("resources"), "resources")
-    _known(resources, ("cpus", "gpus"), "resources")
+    resources = mapping(given.get("resources"), "resources")
+    known(resources, ("cpus", "gpus"), "resources")
     return Study(
         name=str(given.get("name", stem)),
         parts=parts,
@@ -115,13 +109,14 @@ def _study(given: dict[str, Any], stem: str) -> Study:
         gpus=_amount(resources.get("gpus", 0), "resources.gpus"),
         scheduler=_scheduler(given.get("scheduler")),
         summary=_summary(given.get("summary")),
+        plots=read_plots(given.get("plots")),
     )
 
 
 def _part(given: Any, name: str) -> Part:
     where = f"configs.{name}"
-    given = {"config": given} if isinstance(given, str) else _mapping(given, where)
-    _known(given, ("config", "overrides", "grid", "seeds"), where)
+    given = {"config": given} if isinstance(given, str) else mapping(given, where)
+    known(given, ("config", "overrides", "grid", "seeds"), where)
     config = Path(str(given.get("config", "")))
     if not config.is_file():
         raise ValueError(f"{where}: no file {str(config)!r}; paths start at the current folder")
@@ -146,7 +141,7 @@ def _seeds(given: Any, where: str) -> tuple[int, ...]:
 
 def _grid(given: Any, where: str) -> dict[str, Any]:
     grid: dict[str, Any] = {}
-    for axis, points in _mapping(given, where).items():
+    for axis, points in mapping(given, where).items():
         if isinstance(points, list):
             _overrides({axis: None}, where)
             grid[axis] = points
@@ -158,7 +153,7 @@ def _grid(given: Any, where: str) -> dict[str, Any]:
 
 
 def _overrides(given: Any, where: str) -> dict[str, Any]:
-    overrides = _mapping(given, where)
+    overrides = mapping(given, where)
     for key in overrides:
         if str(key).split(".")[0] not in SECTIONS:
             raise ValueError(f"{where}: {key!r} is no option of {', '.join(SECTIONS)}, such as trainer.max_steps")
@@ -167,26 +162,26 @@ def _overrides(given: Any, where: str) -> dict[str, Any]:
 
 def _budgets(given: Any) -> dict[str, dict[str, Any]]:
     budgets: dict[str, dict[str, Any]] = {"full": {}}
-    for name, budget in _mapping(given, "budgets").items():
-        where, options = f"budgets.{name}", dict(_mapping(budget, f"budgets.{name}"))
+    for name, budget in mapping(given, "budgets").items():
+        where, options = f"budgets.{name}", dict(mapping(budget, f"budgets.{name}"))
         checked = {
             "seeds": _seeds(options.pop("seeds", ()), f"{where}.seeds"),
             "evaluate": _evaluate(options.pop("evaluate", None), f"{where}.evaluate"),
-            "only": _names(options.pop("only", []), f"{where}.only"),
+            "only": names(options.pop("only", []), f"{where}.only"),
         }
         budgets[str(name)] = {**_overrides(options, where), **{key: value for key, value in checked.items() if value}}
     return budgets
 
 
 def _evaluate(given: Any, where: str) -> dict[str, Any]:
-    evaluate = _mapping(given, where)
-    _known(evaluate, EVALUATE, where)
-    check(_names(evaluate.get("metrics", []), f"{where}.metrics"))
+    evaluate = mapping(given, where)
+    known(evaluate, EVALUATE, where)
+    check(names(evaluate.get("metrics", []), f"{where}.metrics"))
     return evaluate
 
 
 def _scheduler(given: Any) -> dict[str, Any]:
-    scheduler = _mapping(given, "scheduler")
+    scheduler = mapping(given, "scheduler")
     if scheduler and not {"class", "metric", "mode"} <= scheduler.keys():
         raise ValueError(
             "scheduler: needs class, metric and mode, for example {class: ASHA, metric: val/loss, mode: min}"
@@ -199,10 +194,10 @@ def _scheduler(given: Any) -> dict[str, Any]:
 
 
 def _summary(given: Any) -> dict[str, list[str]]:
-    summary = _mapping(given, "summary")
-    _known(summary, ("rows", "scores", "statistics"), "summary")
-    checked = {key: _names(names, f"summary.{key}") for key, names in summary.items()}
-    _known(checked.get("statistics", ()), STATISTICS, "summary.statistics")
+    summary = mapping(given, "summary")
+    known(summary, ("rows", "scores", "statistics"), "summary")
+    checked = {key: names(listed, f"summary.{key}") for key, listed in summary.items()}
+    known(checked.get("statistics", ()), STATISTICS, "summary.statistics")
     return checked
 
 
@@ -211,24 +206,3 @@ def _amount(given: Any, where: str, above: bool = False) -> float:
     if isinstance(given, bool) or not isinstance(given, (int, float)) or given < 0 or (above and given == 0):
         raise ValueError(f"{where}: expected a number {'above' if above else 'of at least'} 0, got {given!r}")
     return given
-
-
-def _names(given: Any, where: str) -> list[str]:
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise ValueError(f"{where}: expected a list of names, got {given!r}")
-    return given
-
-
-def _mapping(given: Any, where: str) -> dict[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{where}: expected keys with values, got {given!r}")
-    return dict(given)
-
-
-def _known(given: Iterable[Any], known: tuple[str, ...], where: str) -> None:
-    for key in given:
-        if key not in known:
-            hint = did_you_mean(str(key), known) or f" (known: {', '.join(known)})"
-            raise ValueError(f"{where}: unknown key {key!r}{hint}")

@@ -13,6 +13,7 @@ from typing import Any
 
 from vaezoo.runs.files import read_yaml
 from vaezoo.study.file import OWN, Part, Study
+from vaezoo.study.plot_section import check_plots
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def expand(study: Study, budget: str = "full") -> list[Run]:
 
     Raises:
         ValueError: There is no such budget, a configuration has no seeds, two runs have one name, the summary names an
-            axis that is not there, or the budget a run.
+            axis that is not there, a plot an axis or score, or the budget a run.
     """
     if budget not in study.budgets:
         raise ValueError(f"no budget is called {budget!r}: {study.name} has {', '.join(study.budgets)}")
@@ -88,6 +89,7 @@ def expand(study: Study, budget: str = "full") -> list[Run]:
             raise ValueError(
                 f"{study.name}: summary.rows: no axis is called {row!r}, there are {', '.join(sorted(columns))}"
             )
+    _check_plots(study)
     for pattern in study.budgets[budget].get("only", []):
         if not any(fnmatchcase(run.name.rpartition("-s")[0], pattern) for run in runs):
             raise ValueError(f"{study.name}: budgets.{budget}.only: no run fits {pattern!r}")
@@ -128,6 +130,18 @@ def _runs(study: Study, name: str, part: Part, budget: dict[str, Any]) -> Iterat
         if any(fnmatchcase(title, pattern) for pattern in budget.get("only", ["*"])):
             for seed in seeds:
                 yield Run(f"{title}-s{seed}", name, part.config, content, place, overrides, seed, evaluate)
+
+
+def _check_plots(study: Study) -> None:
+    places = [
+        point[0] for part in study.parts.values() for item in axes(study, part).items() for point in _points(*item)
+    ]
+    evaluations = [study.evaluate, *(budget.get("evaluate", {}) for budget in study.budgets.values())]
+    metrics = [metric for options in evaluations for metric in options.get("metrics", [])]
+    try:
+        check_plots(study.plots, list(dict.fromkeys(["config", *places])), list(dict.fromkeys(metrics)))
+    except ValueError as error:
+        raise ValueError(f"{study.name}: {error}") from error
 
 
 def _points(axis: str, given: Any) -> list[tuple[str, Any, dict[str, Any]]]:

@@ -11,9 +11,10 @@ from jsonargparse import ArgumentParser
 
 from vaezoo.evaluation.report import versions
 from vaezoo.runs.files import atomic_write, read_yaml
-from vaezoo.study.command import add_options, run_all
+from vaezoo.study.command import add_options, redraw, run_all
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
+from vaezoo.study.grid import expand
 from vaezoo.text import did_you_mean
 
 EXPERIMENTS = Path("experiments")
@@ -40,6 +41,9 @@ def run_reproduce(args: Sequence[str]) -> None:
         hint = did_you_mean(options.name, expected)
         raise ValueError(f"{EXPECTED} has no {options.name!r}{hint} (there are {', '.join(expected)})")
     study = read_study(STUDIES / f"{options.name}.yaml")
+    if options.plots_only:
+        redraw(study, expand(study, options.budget), options)
+        return
     results = run_all(study, options)
     record = _record(options.name, options.budget, results)
     if options.record:
