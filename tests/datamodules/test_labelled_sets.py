@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.datamodules.toy import ToyDataModule
+from tests.helpers.toy import ToyDataModule
 
 
 def ready(**options: Any) -> ToyDataModule:

@@ -13,7 +13,7 @@ from torchvision.utils import save_image
 
 import vaezoo
 from datamodules import BlobsDataModule
-from tests.datamodules.toy import ToyDataModule
+from tests.helpers.toy import ToyDataModule
 from vaezoo.cli.main import run
 from vaezoo.models import PartedVAE
 from vaezoo.nn.latents import Gaussian
