@@ -50,7 +50,7 @@ def test_classes_of_parted_vae_follow_from_the_attributes(whole: Path) -> None:
     assert len(module.labelled_ids) == 4
 
 
-# Per cent of the 202,599 official faces that have an attribute.
+# About how many per cent of all faces have an attribute: from memory, to be compared with the official list.
 COMMON = {"Black_Hair": 24, "Brown_Hair": 20, "Blond_Hair": 15, "Gray_Hair": 4, "No_Beard": 83, "Bangs": 15}
 COMMON |= {"Receding_Hairline": 8, "Eyeglasses": 7, "Smiling": 48, "Wearing_Hat": 5, "Male": 42}
 SHARES = {  # of classes, in the released code
