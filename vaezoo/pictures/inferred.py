@@ -24,7 +24,7 @@ def factor(subject: Subject, options: Namespace) -> dict[str, Tensor]:
         raise ValueError(f"latent {latent!r} has units 0 to {codes[0].shape[1] - 1}, not {outside[0]}")
     figures = {}
     for unit in chosen:
-        strips = []
+        strips: list[Tensor] = []
         for (batch, values), code in zip(rows, codes, strict=True):
             title = "" if strips else f"{subject.title} · {latent}{unit} inferred along {options.factor}"
             inferred = [f"{value:.2f}" for value in code[:, unit].tolist()]

@@ -127,7 +127,8 @@ def component_range(given: Sequence[Gaussian], classes: Sequence[int] | None = N
 def quantile_values(component: Gaussian, k: int, shares: Tensor) -> Tensor:
     """Quantiles of each dimension of class k's component, (D, S)."""
     mean, sigma = component.mean[k, :, None], torch.exp(0.5 * component.logvar[k, :, None])
-    return mean + sigma * torch.special.ndtri(shares.double()).to(mean)
+    scores: Tensor = torch.special.ndtri(shares.double()).to(mean)
+    return mean + sigma * scores
 
 
 def _placed(

@@ -70,9 +70,9 @@ def position_pictures(model: VAE, data: DrawsPositions, points: int, variants: i
 def position_maps(model: VAE, places: Iterable[Batch], points: int) -> Tensor:
     """Mean code at each position, (D, points, points)."""
     codes = [model.represent(batch.x.to(model.device), batch.y.to(model.device)).cpu() for batch in places]
-    return torch.stack(codes).mean(0).T.unflatten(1, (points, points))
+    return torch.stack(codes).mean(0).T.reshape(-1, points, points)
 
 
 def label_maps(labels: Tensor, sizes: Sequence[int], points: int) -> Tensor:
     """Class of each one-hot label at each position, (labels, points, points)."""
-    return torch.stack([part.argmax(1) for part in labels.split(list(sizes), 1)]).unflatten(1, (points, points))
+    return torch.stack([part.argmax(1) for part in labels.split(list(sizes), 1)]).reshape(-1, points, points)

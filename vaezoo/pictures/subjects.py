@@ -38,13 +38,13 @@ class Unit(NamedTuple):
     """A unit of a latent group, and its mean KL where it was measured."""
 
     latent: str
-    index: int
+    number: int
     nats: float | None = None
 
     @property
     def name(self) -> str:
         """Group and number."""
-        return f"{self.latent}{self.index}"
+        return f"{self.latent}{self.number}"
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Subject:
             for name, nats in self.model.unit_nats(batch.x, batch.y).items():
                 total[name] = total.get(name, torch.zeros(())) + nats * len(batch.x)
             count += len(batch.x)
-        measured = [unit._replace(nats=float(total[unit.latent][unit.index]) / count) for unit in units]
+        measured = [unit._replace(nats=float(total[unit.latent][unit.number]) / count) for unit in units]
         return sorted(measured, key=lambda unit: -(unit.nats or 0.0))
 
     @torch.no_grad()
@@ -164,7 +164,8 @@ def read_picture(path: Path, image_shape: tuple[int, int, int]) -> Tensor:
     try:
         with Image.open(path, formats=FORMATS) as picture:
             plain = picture.convert("L" if channels == 1 else "RGB")
-        return pil_to_tensor(plain.resize((width, height), Image.Resampling.BILINEAR))[None].float() / 255
+        pixels: Tensor = pil_to_tensor(plain.resize((width, height), Image.Resampling.BILINEAR))
+        return pixels[None].float() / 255
     except FileNotFoundError as error:
         raise FileNotFoundError(f"--image {path}: no such file") from error
     # PIL raises SyntaxError for damaged PNG files.

@@ -82,7 +82,7 @@ def labels(subjects: Sequence[Subject], options: Namespace) -> Figures:
             raise ValueError(f"--kind labels needs LaRVAE checkpoints, and {subject.path} holds a {name}")
         label = subject.label if subject.label not in models else f"{subject.label} {len(models) + 1}"
         models[label] = subject.model
-    data, size = subjects[0].data, subjects[0].model.label_dim  # type: ignore[attr-defined]  # checked above
+    data, size = subjects[0].data, next(iter(models.values())).label_dim
     if any(model.label_dim != size for model in models.values()):
         raise ValueError("--kind labels: the checkpoints have different numbers of labels")
     if outside := [unit for unit in options.units or () if not 0 <= unit < size]:

@@ -83,7 +83,7 @@ def walk(subject: Subject, start: Start, unit: Unit, options: Namespace) -> Tens
     """Images along a unit, (S, C, H, W), or (B, S, C, H, W) for codes of B rows."""
     model, values = subject.model, torch.linspace(*subject.span(options), options.steps or STEPS)
     with torch.no_grad():
-        images = model.decode_walk(start.codes, *model.walk(start.codes, unit.latent, unit.index, values))
+        images = model.decode_walk(start.codes, *model.walk(start.codes, unit.latent, unit.number, values))
     return images[0] if len(images) == 1 else images
 
 

@@ -120,8 +120,8 @@ def _draw_line(
     x = [values.index(point.x) if scale == "categorical" else point.x for point in line]
     style = line_style(number)
     style["linestyle"] = style["linestyle"] if joined else "none"
-    bars = {"xerr": _bars([point.x_std for point in line]), "yerr": _bars([point.y_std for point in line])}
-    axes.errorbar(x, [point.y for point in line], **bars, marker="o", markersize=4, capsize=3, label=name, **style)
+    y, y_bars, x_bars = [p.y for p in line], _bars([p.y_std for p in line]), _bars([p.x_std for p in line])
+    axes.errorbar(x, y, yerr=y_bars, xerr=x_bars, marker="o", markersize=4, capsize=3, label=name, **style)
     for place, point in zip(x, line, strict=True):
         axes.annotate(point.label, (place, point.y), (4, 4), textcoords="offset points", fontsize=7)
 
