@@ -13,7 +13,8 @@ from torchvision.utils import save_image
 from vaezoo.models.base import VAE
 from vaezoo.pictures.callback import column_names
 from vaezoo.pictures.grids import grid
-from vaezoo.runs.data import Sources, apart
+from vaezoo.runs.data import RunData, split_data_options
+from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
 from vaezoo.types import Batch
 
@@ -27,15 +28,16 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
         args: Command line after `vaezoo traverse`.
         data_class: Base of the datamodules to choose from.
     """
-    own, data_args = apart(args)
+    own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
     model = load(options.ckpt_path)
-    folder = Path(options.output) if options.output else Path(options.ckpt_path).parent.parent / "traversals"
+    run = RunFolder.of(options.ckpt_path)
+    folder = Path(options.output) if options.output else run.traversals
     latents = options.latents or model.walkable()
     starts: dict[str, Batch | None] = {"prior": None}
     title = f"{type(model).__name__} · step {int(model.step)}"
     if not options.prior:
-        data, _ = Sources(data_class, data_args).of(Path(options.ckpt_path))
+        data, _ = RunData(data_class, data_args).of(run)
         starts = {f"image{i}": _image(data, i) for i in options.image_indices}
         title += f" · {type(data).__name__.removesuffix('DataModule')}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,14 @@
 """Scores of a run: those that `vaezoo evaluate` left beside its checkpoints, and the last ones logged."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vaezoo.evaluation.catalogue import DETAIL
 from vaezoo.report.logs import Curve
-
-DETAIL = re.compile(r"_(seed|train|\d+)$")
+from vaezoo.runs.folder import all_scores
 
 
 @dataclass
@@ -32,11 +31,11 @@ class Score:
 
 
 def read_scores(folder: Path, checkpoint: Path | None) -> tuple[dict[str, Score], str]:
-    """Scores from metrics.json or metrics_<checkpoint>.json, and what they were computed on.
+    """Scores that `vaezoo evaluate` left in a folder of checkpoints, and what they were computed on.
 
     Where there are several files, that of the checkpoint which the report draws counts, then the newest.
     """
-    files = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in folder.glob("metrics*.json")]
+    files = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in all_scores(folder)]
     files = [(file, content) for file, content in files if isinstance(content, dict)]
     if not files:
         return {}, ""
