@@ -31,7 +31,7 @@ from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import open_checkpoint, require_same_model, require_unfinished, resolve_last
-from vaezoo.specs import with_public_names
+from vaezoo.specs import import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
 set_parsing_settings(add_print_completion_argument=True)
@@ -162,7 +162,7 @@ class ZooCLI(LightningCLI):
                 raise SystemExit(0) from error  # any other code, and the launcher would kill the first rank
             number = signal.Signals(self._signals.received or signal.SIGTERM)
             run = RunFolder(self.run_dir)
-            how = f"vaezoo fit --config {run.config} --ckpt_path {run.last}"
+            how = " ".join(["vaezoo fit", *import_options(), f"--config {run.config} --ckpt_path {run.last}"])
             print(f"stopped by {number.name} after step {self.trainer.global_step}", end="; ")
             print(f"to continue: {how}" if run.last.is_file() else "no checkpoint was saved", flush=True)
             raise SystemExit(128 + number) from error
