@@ -124,6 +124,7 @@ def test_own_classes_work_in_every_command() -> None:
     assert "no images of the data" not in reported[1]
 
 
+@pytest.mark.slow  # Ray, and two processes of a run
 def test_a_study_hands_own_modules_on_to_its_workers() -> None:
     ((code, said),) = in_one_process(["study", "study.yaml", "--output=out", "--import", "own_zoo", "--retries=0"])
     assert code == 0, said
