@@ -18,6 +18,7 @@ from datamodules.memory import InMemory
 from datamodules.sources import ImageSource
 from datamodules.splits import balanced, count_of, hide, split
 from vaezoo.runs.files import atomic_write
+from vaezoo.runs.folder import RunFolder
 from vaezoo.types import Batch
 
 Split = Literal["train", "val", "test", "all"]
@@ -224,5 +225,5 @@ class ImageDataModule(Factored, LightningDataModule):
     def _save_labelled_ids(self) -> None:
         folder = self.trainer.log_dir if self.trainer is not None else None  # a collective call: on every rank
         if folder is not None and len(self.labelled_ids) and self.trainer is not None and self.trainer.is_global_zero:
-            with atomic_write(Path(folder) / "labelled_ids.npy") as draft, draft.open("wb") as file:
+            with atomic_write(RunFolder(Path(folder)).labelled_ids) as draft, draft.open("wb") as file:
                 np.save(file, self.labelled_ids.numpy(), allow_pickle=False)

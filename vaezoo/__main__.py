@@ -2,7 +2,9 @@
 
 import sys
 
-OVERVIEW = """\
+from vaezoo.cli.common import HELP
+
+OVERVIEW = f"""\
 vaezoo: disentangled representation learning with variational autoencoders
 
 usage: vaezoo COMMAND [--config FILE] [options]
@@ -28,8 +30,8 @@ common options:
   --experiment NAME        name of the run's folder, runs/NAME/TIME
   --ckpt_path FILE         continue from a checkpoint; last: from the newest of the experiment, if any
   --print_config           print the complete configuration and exit
-  --debug                  show the traceback of an error (or set VAEZOO_DEBUG=1)
 
+{HELP}
 `vaezoo COMMAND --help` lists every option.
 """
 

@@ -7,6 +7,7 @@ named as the package exports them, `vaezoo.KL`, so that files may move and runs 
 
 import inspect
 import math
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,9 @@ from typing_extensions import Self
 import vaezoo
 
 T = TypeVar("T")
+
+IMPORTS = "VAEZOO_IMPORT"
+"""Environment variable with modules, separated by commas, that every command imports first, as with --import."""
 
 
 class Specified:
@@ -95,8 +99,14 @@ def find(base: type[T], path: str) -> type[T]:
             return cls
     known = ", ".join(sorted({cls.__name__ for cls in classes}))
     raise ValueError(
-        f"{path!r} is not an imported {base.__name__} (known: {known}); import the module that defines it first"
+        f"{path!r} is not an imported {base.__name__}: import the module that defines it first, on the command line "
+        f"with --import MODULE (known: {known})"
     )
+
+
+def import_options() -> list[str]:
+    """The option that makes another command import what this one has: for processes to start and commands to print."""
+    return [f"--import={os.environ[IMPORTS]}"] if os.environ.get(IMPORTS) else []
 
 
 def plain(value: Any, name: str) -> Any:

@@ -14,13 +14,19 @@ from PIL import Image
 import vaezoo
 from datamodules import ImageDataModule
 from vaezoo.report import strips
-from vaezoo.report.data import RunImages
+from vaezoo.report.data import first_images
 from vaezoo.report.pictures import Picture, from_tensors
 from vaezoo.report.runs import read_run
 from vaezoo.report.strips import Limits, draw_run
+from vaezoo.runs.data import RunData
+from vaezoo.runs.folder import RunFolder
 
 pytestmark = pytest.mark.xdist_group("report")
 LIMITS = Limits(starts=2, steps=5, images=3)
+
+
+def images_of_runs() -> RunData:
+    return RunData(ImageDataModule, local=True, keep=first_images)
 
 
 def pixels(picture: Picture) -> np.ndarray:
@@ -39,13 +45,13 @@ def test_strips_show_the_traversals_of_real_images_and_of_the_prior(
         return Picture(name, "", side, gap)
 
     monkeypatch.setattr(strips, "from_tensors", keep)
-    run, images = read_run(joint), RunImages(ImageDataModule)
+    run, images = read_run(joint), images_of_runs()
     drawn = draw_run(run, images, LIMITS)
     assert drawn is not None
     assert not run.notes
     assert drawn.starts == ["validation image 1", "validation image 2", "middle of the prior"]
     assert sorted(unit.name for unit in drawn.units) == ["c0", "c1", "z0", "z1"]
-    model, x = vaezoo.load(joint / "checkpoints" / "last.ckpt"), images(run).batch.x
+    model, x = vaezoo.load(joint / "checkpoints" / "last.ckpt"), images.of(RunFolder(joint))[0].batch.x
     nats = {f"{name}{i}": v for name, values in model.unit_nats(x).items() for i, v in enumerate(values.tolist())}
     assert [unit.nats for unit in drawn.units] == pytest.approx(sorted(nats.values(), reverse=True))
     units = {unit.name: unit for unit in drawn.units}
@@ -61,16 +67,18 @@ def test_strips_show_the_traversals_of_real_images_and_of_the_prior(
     torch.testing.assert_close(below, model.reconstruct(x[:3]))
 
 
-def test_where_nothing_is_held_out_training_images_are_drawn_and_named(joint: Path) -> None:
-    run = read_run(joint)
-    run.config["data"]["init_args"] |= {"val_size": 0, "test_size": 0}
-    drawn = draw_run(run, RunImages(ImageDataModule), LIMITS)
+def test_where_nothing_is_held_out_training_images_are_drawn_and_named(joint: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(joint, tmp_path / "run")
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config["data"]["init_args"] |= {"val_size": 0, "test_size": 0}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    drawn = draw_run(read_run(folder), images_of_runs(), LIMITS)
     assert drawn is not None
     assert (drawn.starts[0], drawn.measured) == ("training image 1", "4 training images")
 
 
 def test_every_group_is_drawn_however_few_units_may_be(joint: Path) -> None:
-    drawn = draw_run(read_run(joint), RunImages(ImageDataModule), LIMITS._replace(units=1))
+    drawn = draw_run(read_run(joint), images_of_runs(), LIMITS._replace(units=1))
     assert drawn is not None
     assert len(drawn.units) == 4
     assert sorted(unit.name[0] for unit in drawn.units if unit.strips) == ["c", "z"]
@@ -84,7 +92,7 @@ def test_without_data_the_prior_is_drawn(joint: Path, tmp_path: Path, data: obje
         data["init_args"] = {"data_dir": str(tmp_path / "none"), "download": True}
     (folder / "config.yaml").write_text(yaml.safe_dump(config | {"data": data}))
     run = read_run(folder)
-    drawn = draw_run(run, RunImages(ImageDataModule), LIMITS)
+    drawn = draw_run(run, images_of_runs(), LIMITS)
     assert drawn is not None
     assert drawn.starts == ["middle of the prior"]
     assert all(len(unit.strips) == 1 for unit in drawn.units)
@@ -95,7 +103,7 @@ def test_a_broken_checkpoint_is_noted(joint: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(joint, tmp_path / "run")
     (folder / "checkpoints" / "last.ckpt").write_bytes(b"not a checkpoint")
     run = read_run(folder)
-    assert draw_run(run, RunImages(ImageDataModule), LIMITS) is None
+    assert draw_run(run, images_of_runs(), LIMITS) is None
     assert "last.ckpt could not be loaded" in run.notes[0]
 
 

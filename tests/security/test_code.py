@@ -217,3 +217,17 @@ def test_objects_in_hdf5(where: str, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"{where} is object"):
             data.prepare_data()
     assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("command", ["evaluate", "traverse"])
+def test_a_run_cannot_have_a_module_imported_and_the_user_can(command: str, folder: Path, trace: Path) -> None:
+    (folder / "config.yaml").write_text(yaml.safe_dump({"data": {"class_path": "spy.Spy"}}))
+    code, line = attempt([command, *COMMANDS[command]])
+    assert code == 1
+    assert "'spy.Spy' is not an imported ImageDataModule" in line
+    assert "--import MODULE" in line
+    assert "spy" not in sys.modules
+    assert not trace.exists()
+    code, _ = attempt([command, *COMMANDS[command], "--import=spy"])
+    assert code == 0
+    assert trace.exists()

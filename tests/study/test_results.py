@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from vaezoo.evaluation.catalogue import higher_is_better
-from vaezoo.study.folder import RunFolder
+from vaezoo.study.folder import JobFolder
 from vaezoo.study.grid import Run
 from vaezoo.study.results import markdown, records, statistics, tables, write_all
 from vaezoo.study.screen import Line, Screen
@@ -89,7 +89,7 @@ def test_a_study_without_results_has_files_too(tmp_path: Path) -> None:
 
 
 def test_progress_is_the_last_whole_line(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+    folder = JobFolder(tmp_path)
     assert folder.progress() is None
     for attempt, text in {
         "20260101-000000": "step,train/loss,val/loss\n49,5.0,\n50,,7\n99,4.0,\n",
@@ -110,9 +110,9 @@ def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
         (tmp_path / attempt / "checkpoints").mkdir(parents=True)
         torch.save({"state_dict": {"x": torch.zeros(99)}}, tmp_path / attempt / "checkpoints" / "last.ckpt")
     newest = tmp_path / "b" / "checkpoints" / "last.ckpt"
-    assert RunFolder(tmp_path).checkpoint() == newest
+    assert JobFolder(tmp_path).checkpoint() == newest
     newest.write_bytes(newest.read_bytes()[:-50])
-    assert RunFolder(tmp_path).checkpoint() == tmp_path / "a" / "checkpoints" / "last.ckpt"
+    assert JobFolder(tmp_path).checkpoint() == tmp_path / "a" / "checkpoints" / "last.ckpt"
 
 
 def test_asha_stops_the_worse_of_runs(tmp_path: Path) -> None:

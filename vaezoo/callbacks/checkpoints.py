@@ -15,8 +15,10 @@ from vaezoo.models.lightning_private import (
     complete_validation,
     validates_now,
 )
-from vaezoo.runs.checkpoint_io import PREVIOUS
 from vaezoo.runs.files import atomic_write
+from vaezoo.runs.folder import RunFolder
+
+_NAMES = RunFolder(Path())
 
 
 class LastCheckpoint(ModelCheckpoint):
@@ -33,7 +35,9 @@ class LastCheckpoint(ModelCheckpoint):
     def __init__(self, every_n_train_steps: int = 1000) -> None:
         if every_n_train_steps < 1:
             raise ValueError(f"every_n_train_steps must be at least 1, not {every_n_train_steps}")
-        super().__init__(filename="last", every_n_train_steps=every_n_train_steps, enable_version_counter=False)
+        super().__init__(
+            filename=_NAMES.last.stem, every_n_train_steps=every_n_train_steps, enable_version_counter=False
+        )
         self._interval, self._saved_step = every_n_train_steps, 0
         self._due = False
         self._validate_again = False
@@ -83,9 +87,9 @@ class LastCheckpoint(ModelCheckpoint):
 
     def _save(self, trainer: Trainer) -> None:
         assert self.dirpath is not None
-        path = Path(self.dirpath) / "last.ckpt"
+        path = Path(self.dirpath) / _NAMES.last.name
         if trainer.is_global_zero and path.is_file():
-            link(path, path.with_name(PREVIOUS))
+            link(path, path.with_name(_NAMES.previous.name))
         self.best_model_path = self.last_model_path = str(path)
         trainer.save_checkpoint(path)
         self._saved_step, self._due = trainer.global_step, False
@@ -99,7 +103,10 @@ class BestCheckpoint(ModelCheckpoint):
 
     def __init__(self) -> None:
         super().__init__(
-            filename="best", monitor="val/loss", save_on_train_epoch_end=False, enable_version_counter=False
+            filename=_NAMES.best.stem,
+            monitor="val/loss",
+            save_on_train_epoch_end=False,
+            enable_version_counter=False,
         )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -107,7 +114,7 @@ class BestCheckpoint(ModelCheckpoint):
         before = Path(state_dict["best_model_path"])
         if state_dict["best_model_score"] is None or not before.is_file() or self.dirpath is None:
             return
-        path = Path(self.dirpath) / "best.ckpt"
+        path = Path(self.dirpath) / _NAMES.best.name
         link(before, path)
         self.best_model_score = self.kth_value = state_dict["best_model_score"]
         self.best_model_path = self.kth_best_model_path = str(path)

@@ -13,6 +13,8 @@ from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, c
 from vaezoo.models.base import VAE
 from vaezoo.types import AnyBatch, Batch
 
+DEFAULT_SCORES = (MIG, SAP)
+
 
 class EvaluateDisentanglement(Callback):
     """Scores the codes of one pool of images, each encoded once for all scores, which are logged as `val/<score>`.
@@ -40,7 +42,7 @@ class EvaluateDisentanglement(Callback):
     ) -> None:
         if every_n_epochs is not None and every_n_epochs < 1:
             raise ValueError(f"every_n_epochs must be at least 1, or None for the end alone, not {every_n_epochs}")
-        self.metrics: list[Metric] = [MIG(), SAP()] if metrics is None else list(metrics)
+        self.metrics: list[Metric] = [score() for score in DEFAULT_SCORES] if metrics is None else list(metrics)
         self.images, self.every_n_epochs, self.split, self.seed = images, every_n_epochs, split, seed
         self.latents = latents
 

@@ -11,8 +11,9 @@ import torch.distributed as dist
 from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor, nn
 
+from vaezoo.runs.folder import RunFolder
+
 _SHOWN = 4  # names or ids in a message
-_FILE = "nonfinite.jsonl"
 
 
 @runtime_checkable
@@ -77,7 +78,7 @@ class Found:
 
     def message(self, trainer: Trainer) -> str:
         """One line; all ids go into a file."""
-        file = Path(trainer.log_dir or ".") / _FILE  # a collective call: on every rank
+        file = RunFolder(Path(trainer.log_dir or ".")).nonfinite  # a collective call: on every rank
         if trainer.is_global_zero:
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("a") as lines:

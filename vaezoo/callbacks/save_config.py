@@ -6,6 +6,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import SaveConfigCallback
 
 from vaezoo.runs.files import atomic_write
+from vaezoo.runs.folder import RunFolder
 
 
 class SaveConfig(SaveConfigCallback):
@@ -17,6 +18,6 @@ class SaveConfig(SaveConfigCallback):
         if self.already_saved or folder is None:
             return
         if trainer.is_global_zero:
-            with atomic_write(Path(folder) / self.config_filename) as draft:
+            with atomic_write(RunFolder(Path(folder)).config) as draft:
                 draft.write_text(self.parser.dump(self.config, skip_none=False), encoding="utf-8")
         self.already_saved = True

@@ -1,6 +1,5 @@
 """The composition root: every command by its name, and one line for whatever goes wrong."""
 
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from datamodules import ImageDataModule
 from vaezoo.callbacks import NonFiniteError, SaveConfig
+from vaezoo.cli.common import HELP, imported, split_common_options
 from vaezoo.cli.errors import explain_argument
 from vaezoo.cli.failures import explain
 from vaezoo.cli.trainer import ZooCLI
@@ -37,29 +37,12 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
 
 def run(args: list[str]) -> int:
     """Run the command line; errors are one line unless --debug or VAEZOO_DEBUG asks for the traceback."""
-    debug = "--debug" in args or os.environ.get("VAEZOO_DEBUG", "") not in ("", "0")
-    args = [arg for arg in args if arg != "--debug"]
+    debug = False
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
-    quiet = {"exit_on_error": False}
     try:
-        if args and args[0] in OWN_COMMANDS:
-            OWN_COMMANDS[args[0]](args[1:])
-            return 0
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            raise ArgumentError(
-                None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})"
-            )
-        ZooCLI(
-            VAE,
-            ImageDataModule,
-            subclass_mode_model=True,
-            subclass_mode_data=True,
-            seed_everything_default=0,
-            auto_configure_optimizers=False,
-            save_config_callback=SaveConfig,
-            parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
-            args=args,
-        )
+        own, modules, debug = split_common_options(args)
+        with imported(modules):
+            _run_command(own)
     except NothingToDo as reason:
         print(reason)
     except KeyboardInterrupt:
@@ -69,6 +52,8 @@ def run(args: list[str]) -> int:
             return 130
         if isinstance(stop, SIGTERMException):
             return 143
+        if not stop.code and {"-h", "--help"} & set(args):
+            print(f"\n{HELP}", end="")
         raise
     except ArgumentError as error:
         if debug:
@@ -83,3 +68,23 @@ def run(args: list[str]) -> int:
         print(f"vaezoo: error: {explain(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _run_command(args: list[str]) -> None:
+    quiet = {"exit_on_error": False}
+    if args and args[0] in OWN_COMMANDS:
+        OWN_COMMANDS[args[0]](args[1:])
+        return
+    if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+        raise ArgumentError(None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})")
+    ZooCLI(
+        VAE,
+        ImageDataModule,
+        subclass_mode_model=True,
+        subclass_mode_data=True,
+        seed_everything_default=0,
+        auto_configure_optimizers=False,
+        save_config_callback=SaveConfig,
+        parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
+        args=args,
+    )

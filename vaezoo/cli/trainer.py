@@ -29,10 +29,11 @@ from vaezoo.callbacks import (
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
-from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, read_checkpoint, remove_stale_drafts
+from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write
-from vaezoo.runs.resuming import open_to_continue, require_same_model, resolve_last
-from vaezoo.specs import find, with_public_names
+from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.resuming import open_checkpoint, require_same_model, require_unfinished, resolve_last
+from vaezoo.specs import find, import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
 set_parsing_settings(add_print_completion_argument=True)
@@ -43,6 +44,8 @@ set_loader("yaml", lambda text: with_public_names(_load_yaml(text)), (yaml.YAMLE
 
 class ZooCLI(LightningCLI):
     """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
+
+    _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Options of the run's folder; the data's image shape and labels set the model's."""
@@ -72,7 +75,8 @@ class ZooCLI(LightningCLI):
             )
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
-            config.ckpt_path, config.seed_everything = resolve_last(experiment, config.seed_everything)
+            self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything)
+            config.ckpt_path = str(self._opened.path) if self._opened else None
             if config.ckpt_path is None and self.config.subcommand != "fit":
                 raise FileNotFoundError(f"no checkpoint in {experiment}")
 
@@ -84,17 +88,15 @@ class ZooCLI(LightningCLI):
         config = self.config[self.subcommand]
         config.weights_only = True
         self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
-        checkpoint = self._checkpoint = None
+        # Says what is wrong with a checkpoint before anything is made.
+        if self._opened is None and (self.subcommand == "fit" or Path(config.get("ckpt_path") or "").is_file()):
+            self._opened = open_checkpoint(config.ckpt_path)
         if self.subcommand == "fit":
-            checkpoint = self._checkpoint = open_to_continue(
-                config.ckpt_path, config.trainer.max_steps, config.trainer.max_epochs
-            )
-            for folder in self.run_dir.parent.glob("*/checkpoints"):
-                remove_stale_drafts(folder)
-        elif config.get("ckpt_path") and Path(config.ckpt_path).is_file():
-            # Says what is wrong with it, before anything is made.
-            checkpoint = read_checkpoint(Path(config.ckpt_path), mmap=True)
-        self._fill_in_model(config, checkpoint)
+            if self._opened is not None:
+                require_unfinished(self._opened, config.trainer.max_steps, config.trainer.max_epochs)
+            for run in RunFolder.all_in(self.run_dir.parent):
+                remove_stale_drafts(run.checkpoints)
+        self._fill_in_model(config, self._opened.content if self._opened else None)
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
@@ -111,9 +113,8 @@ class ZooCLI(LightningCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
-        if self._checkpoint is not None:
-            require_same_model(self.model, self._checkpoint)
-            self._checkpoint = None
+        if self._opened is not None and self.subcommand == "fit":
+            require_same_model(self.model, self._opened.content)
         data = self.config[self.subcommand].data.get("init_args")
         if data is not None and "source" in data:
             data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
@@ -145,7 +146,8 @@ class ZooCLI(LightningCLI):
         kwargs["callbacks"] = sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
-            kwargs["plugins"] = [*plugins, AtomicCheckpointIO()]
+            kwargs["plugins"] = [*plugins, AtomicCheckpointIO(self._opened)]
+        self._opened = None  # its memory is Lightning's from here on
         trainer: Trainer = super().instantiate_trainer(**kwargs)
         self._track(trainer)
         return trainer
@@ -169,19 +171,19 @@ class ZooCLI(LightningCLI):
             if "LOCAL_RANK" in os.environ and not self.trainer.is_global_zero:
                 raise SystemExit(0) from error  # any other code, and the launcher would kill the first rank
             number = signal.Signals(self._signals.received or signal.SIGTERM)
-            saved = self.run_dir / "checkpoints" / "last.ckpt"
-            how = f"vaezoo fit --config {self.run_dir}/config.yaml --ckpt_path {saved}"
+            run = RunFolder(self.run_dir)
+            how = " ".join(["vaezoo fit", *import_options(), f"--config {run.config} --ckpt_path {run.last}"])
             print(f"stopped by {number.name} after step {self.trainer.global_step}", end="; ")
-            print(f"to continue: {how}" if saved.is_file() else "no checkpoint was saved", flush=True)
+            print(f"to continue: {how}" if run.last.is_file() else "no checkpoint was saved", flush=True)
             raise SystemExit(128 + number) from error
 
     def predict(self, **kwargs: Any) -> None:
         """Save the codes of the test images, of this rank's share where there are several."""
         batches: list[torch.Tensor] = [torch.as_tensor(codes) for codes in self.trainer.predict(**kwargs) or []]
-        rank = f"_{self.trainer.global_rank}" if self.trainer.world_size > 1 else ""
-        with atomic_write(self.run_dir / f"codes{rank}.npy") as draft, draft.open("wb") as file:
-            np.save(file, torch.cat(batches).cpu().numpy(), allow_pickle=False)
-        print(f"codes: {self.run_dir}/codes{rank}.npy")
+        file = RunFolder(self.run_dir).codes(self.trainer.global_rank if self.trainer.world_size > 1 else None)
+        with atomic_write(file) as draft, draft.open("wb") as lines:
+            np.save(lines, torch.cat(batches).cpu().numpy(), allow_pickle=False)
+        print(f"codes: {file}")
 
     def after_fit(self) -> None:
         """Print the last scores, and where everything is."""
@@ -190,7 +192,7 @@ class ZooCLI(LightningCLI):
                 if name.startswith("val/"):
                     print(f"{name:24}{value.item():12.4g}")
             print(f"run: {self.run_dir}")
-            for picture in sorted(self.run_dir.glob("pictures/*.png")):
+            for picture in RunFolder(self.run_dir).all_pictures():
                 print(f"     {picture}")
 
 

@@ -1,6 +1,7 @@
-"""The scores that an evaluation knows by name, and how many pools their intervals are drawn from."""
+"""The scores by name: the one list that evaluation, help, studies, tracking and dashboard are derived from."""
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -38,11 +39,22 @@ class Entry(NamedTuple):
         build: Makes its shell; the seed is passed where it takes one.
         resamples: Pools drawn for its interval: 100 where that takes seconds, few or none for slow scores.
         default: Whether it is computed where no scores are named.
+        parts: Ends of the names of its scores, where it gives several of one rank.
     """
 
     build: Callable[..., ScoreMetric]
     resamples: int = 100
     default: bool = True
+    parts: tuple[str, ...] = ()
+
+    @property
+    def shell(self) -> type[ScoreMetric]:
+        """Class of its shell."""
+        shell: type[ScoreMetric] = self.build.func if isinstance(self.build, partial) else self.build  # type: ignore[assignment]
+        return shell
+
+
+_DCI = ("disentanglement", "completeness", "informativeness")
 
 
 METRICS = {
@@ -50,8 +62,8 @@ METRICS = {
     "mig_adaptive": Entry(partial(MIG, "adaptive")),
     "sap_dip": Entry(SAP),
     "sap_reference": Entry(partial(SAP, "reference"), 20, False),
-    "dci_fast": Entry(DCI, 10),
-    "dci_reference": Entry(partial(DCI, "reference"), 0, False),
+    "dci_fast": Entry(DCI, 10, parts=_DCI),
+    "dci_reference": Entry(partial(DCI, "reference"), 0, False, _DCI),
     "factor_vae_reference": Entry(FactorVAEScore, 20),
     "factor_vae_parted": Entry(partial(FactorVAEScore, "parted"), 100, False),
     "beta_vae_standardised": Entry(BetaVAEScore, 20),
@@ -78,6 +90,18 @@ METRICS = {
 }
 
 
+DETAIL = re.compile(r"_(seed|train|\d+)$")
+"""What the names of details end in: seeds, scores on training images, and single latents or labels."""
+
+_FAMILIES = {
+    FactorVAEScore: "FactorVAE score",
+    BetaVAEScore: "BetaVAE score",
+    ClassAccuracy: "Accuracy",
+    ClusterAccuracy: "Accuracy",
+    AttributeAccuracy: "Accuracy",
+}
+
+
 def check(names: Sequence[str]) -> None:
     """Raise ValueError for a score that is not in the catalogue, naming those that are."""
     for name in names:
@@ -92,6 +116,17 @@ def build(name: str, seed: int) -> ScoreMetric:
     return make(seed=seed) if "seed" in inspect.signature(make).parameters else make()
 
 
+def score_names(name: str) -> list[str]:
+    """Scores that a metric gives, details aside."""
+    return [f"{name}_{part}" for part in METRICS[name].parts] or [name]
+
+
 def higher_is_better(name: str) -> bool | None:
-    """Whether more of a score is better; None where neither is."""
-    return build(name, 0).higher_is_better
+    """Whether more of a metric is better; None where neither is."""
+    return METRICS[name].shell.higher_is_better
+
+
+def family(name: str) -> str:
+    """What a metric and its variants are called together."""
+    shell = METRICS[name].shell
+    return _FAMILIES.get(shell, shell.__name__)

@@ -12,8 +12,9 @@ from lightning.pytorch import LightningDataModule
 from vaezoo.evaluation.catalogue import METRICS, check
 from vaezoo.evaluation.report import score_rows, score_table, write_csv, write_json
 from vaezoo.evaluation.scores import Evaluation, evaluate
-from vaezoo.runs.data import Sources, apart
+from vaezoo.runs.data import RunData, split_data_options
 from vaezoo.runs.files import atomic_write
+from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.loading import load
 from vaezoo.text import tabular
 
@@ -25,7 +26,7 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
         args: Command line after `vaezoo evaluate`.
         data_class: Base of the datamodules to choose from.
     """
-    own, data_args = apart(args)
+    own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
     check(options.metrics or ())
     for name, least in (("images", 1), ("resamples", 0), ("seed", 0)):
@@ -35,9 +36,9 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"no checkpoint at {path}")
-    sources, evaluations, pools = Sources(data_class, data_args), {}, {}
+    run_data, evaluations, pools = RunData(data_class, data_args), {}, {}
     for path, label in zip(paths, _labels(paths), strict=True):
-        data, settings = sources.of(path)
+        data, settings = run_data.of(RunFolder.of(path))
         evaluations[label], pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
     written = [_json_path(path, paths) for path in paths]
     if len(paths) > 1 or options.output:
@@ -109,7 +110,9 @@ def _parser() -> ArgumentParser:
 
 def _labels(paths: list[Path]) -> list[str]:
     """Runs as `experiment/time`, or paths where that does not tell them apart."""
-    runs = ["/".join(path.resolve().parts[-4:-2]) if path.parent.name == "checkpoints" else str(path) for path in paths]
+    runs = [
+        run.title if path.parent == run.checkpoints else str(path) for path in paths for run in [RunFolder.of(path)]
+    ]
     count = Counter(runs)
     return [run if count[run] == 1 else str(path) for run, path in zip(runs, paths, strict=True)]
 
@@ -117,4 +120,4 @@ def _labels(paths: list[Path]) -> list[str]:
 def _json_path(path: Path, paths: list[Path]) -> Path:
     """`metrics.json`, with the checkpoint's name where several share a folder."""
     shared = sum(other.parent.resolve() == path.parent.resolve() for other in set(paths)) > 1
-    return path.with_name(f"metrics_{path.stem}.json" if shared else "metrics.json")
+    return scores_of(path, named=shared)

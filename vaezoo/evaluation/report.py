@@ -2,19 +2,18 @@
 
 import csv
 import platform
-import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from vaezoo import __version__
+from vaezoo.evaluation.catalogue import DETAIL
 from vaezoo.evaluation.scores import LEVEL, Evaluation, Result
 from vaezoo.runs.files import atomic_write
 from vaezoo.text import aligned, json_text
 
 PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
-DETAIL = re.compile(r"_(seed|train|\d+)$")
 
 
 def versions() -> dict[str, str]:

@@ -12,6 +12,7 @@ from torchvision.utils import save_image
 
 from vaezoo.models.base import VAE
 from vaezoo.pictures.grids import grid
+from vaezoo.runs.folder import RunFolder
 from vaezoo.types import AnyBatch, Batch
 
 
@@ -144,7 +145,7 @@ def caption(trainer: Trainer, model: VAE) -> str:
 def _keep_picture(trainer: Trainer, folder: str | None, name: str, picture: Tensor) -> None:
     """Write a picture into the run's folder and hand it to loggers that take images."""
     if folder is not None:
-        path = Path(folder) / "pictures" / f"{name}.png"
+        path = RunFolder(Path(folder)).pictures / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         save_image(picture, path)
     for logger in trainer.loggers:

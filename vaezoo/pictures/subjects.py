@@ -14,7 +14,8 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from vaezoo.models import PartedVAE, WeLaVAE
 from vaezoo.models.base import VAE
-from vaezoo.runs.data import Sources
+from vaezoo.runs.data import RunData
+from vaezoo.runs.folder import RunFolder
 from vaezoo.types import Batch
 
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP")  # no reader of another format is ever started
@@ -54,17 +55,17 @@ class Subject:
     Attributes:
         path: Its file.
         model: The model in it, in evaluation.
-        sources: Where the data of checkpoints comes from.
+        run_data: Opens the data of runs.
     """
 
     path: Path
     model: VAE
-    sources: Sources
+    run_data: RunData
 
     @cached_property
     def data(self) -> Any:
         """Its data, opened when a figure first asks for it."""
-        data, _ = self.sources.of(self.path)
+        data, _ = self.run_data.of(RunFolder.of(self.path))
         if tuple(self.model.image_shape) != tuple(data.image_shape):
             raise ValueError(
                 f"{self.path} reads images of {tuple(self.model.image_shape)}, but {type(data).__name__} gives "

@@ -18,7 +18,8 @@ from vaezoo.pictures.grids import stack
 from vaezoo.pictures.labels import label_traversals
 from vaezoo.pictures.positions import POINTS, VARIANTS, DrawsPositions, position_pictures
 from vaezoo.pictures.subjects import Subject
-from vaezoo.runs.data import Sources, apart
+from vaezoo.runs.data import RunData, split_data_options
+from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
 
 FRAME = 120  # milliseconds
@@ -56,12 +57,12 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
         args: Command line after `vaezoo traverse`.
         data_class: Base of the datamodules to choose from.
     """
-    own, data_args = apart(args)
+    own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
     _check(options)
-    sources = Sources(data_class, data_args)
-    subjects = [Subject(Path(path), load(path), sources) for path in options.ckpt_path]
-    folder = Path(options.output) if options.output else subjects[0].path.parent.parent / "traversals"
+    data = RunData(data_class, data_args)
+    subjects = [Subject(Path(path), load(path), data) for path in options.ckpt_path]
+    folder = Path(options.output) if options.output else RunFolder.of(subjects[0].path).traversals
     figures = KINDS[options.kind](subjects, options)
     for name, figure in figures.items():
         path = folder / name

@@ -7,11 +7,12 @@ from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
 from tqdm import tqdm
 
-from vaezoo.report.data import RunImages
+from vaezoo.report.data import first_images
 from vaezoo.report.page import Entry, check_writable, write_page
 from vaezoo.report.pictures import Picture, from_file
 from vaezoo.report.runs import Run, find_runs, one_line, read_run
 from vaezoo.report.strips import Limits, draw_run
+from vaezoo.runs.data import RunData
 
 
 def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -26,7 +27,7 @@ def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> No
         raise ValueError("name the folder of a run, or of several, for example: vaezoo report runs/demo")
     folders, output = find_runs([Path(path) for path in options.runs]), Path(options.output)
     check_writable(output)
-    limits, images = Limits.for_runs(len(folders)), RunImages(data_class)
+    limits, images = Limits.for_runs(len(folders)), RunData(data_class, local=True, keep=first_images)
     if options.max_units is not None:
         limits = limits._replace(units=options.max_units)
     entries: list[Entry] = []
@@ -48,7 +49,7 @@ def _pictures(run: Run, side: int) -> list[Picture]:
         try:
             pictures.append(from_file(file, side))
         except Exception as error:  # cut off, or no picture at all
-            run.notes.append(f"pictures/{file.name} could not be read: {one_line(error)}")
+            run.notes.append(f"{file.parent.name}/{file.name} could not be read: {one_line(error)}")
     return pictures
 
 

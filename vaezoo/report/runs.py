@@ -7,11 +7,8 @@ from typing import Any
 
 from vaezoo.report.logs import Curve, read_curves
 from vaezoo.report.scores import Score, last_values, read_scores
-from vaezoo.runs.files import read_yaml
+from vaezoo.runs.folder import RunFolder
 from vaezoo.text import on_one_line
-
-MARKS = ("config.yaml", "metrics.csv", "checkpoints")
-CHECKPOINTS = ("last.ckpt", "best.ckpt")
 
 
 @dataclass
@@ -59,8 +56,9 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
         below = sorted(_below(path), key=lambda run: run.name, reverse=True)  # runs are named after their time
         if not below:
             what = "holds no run" if path.is_dir() else "is no folder"
+            marks = ", ".join(mark.name for mark in _marks(path))
             raise FileNotFoundError(
-                f"{path} {what}: expected a run's folder such as runs/EXPERIMENT/TIME, with {', '.join(MARKS)}, "
+                f"{path} {what}: expected a run's folder such as runs/EXPERIMENT/TIME, with {marks}, "
                 "or a folder of such"
             )
         for run in below:
@@ -75,17 +73,18 @@ def read_run(path: Path, points: int = 400) -> Run:
         path: The run's folder.
         points: Most points of a curve.
     """
-    run = Run("/".join(path.resolve().parts[-2:]), path)
-    readers = {"config.yaml": _read_config, "metrics.csv": _read_metrics, "checkpoints": _read_checkpoints}
+    folder = RunFolder(path)
+    run = Run(folder.title, path)
+    readers = {folder.config: _read_config, folder.log: _read_metrics, folder.checkpoints: _read_checkpoints}
     for what, read in readers.items():
         try:
-            if not (path / what).exists():
+            if not what.exists():
                 raise FileNotFoundError("it is not there")
-            read(run, path / what, points)
+            read(run, folder, points)
         except Exception as error:  # a report of many runs must not end at a broken one
-            run.notes.append(f"{what} could not be read: {one_line(error)}")
+            run.notes.append(f"{what.name} could not be read: {one_line(error)}")
     run.scores |= {name: score for name, score in last_values(run.curves).items() if name not in run.scores}
-    run.pictures = sorted((path / "pictures").glob("*.png"))
+    run.pictures = folder.all_pictures()
     return run
 
 
@@ -105,10 +104,16 @@ def flat(value: Any, prefix: str = "") -> dict[str, str]:
     return {k: v for key, item in items for k, v in flat(item, f"{prefix}.{key}" if prefix else key).items()}
 
 
+def _marks(path: Path) -> tuple[Path, ...]:
+    """What tells a run's folder from others."""
+    run = RunFolder(path)
+    return run.config, run.log, run.checkpoints
+
+
 def _below(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         return
-    if any((path / mark).exists() for mark in MARKS):
+    if any(mark.exists() for mark in _marks(path)):
         yield path
         return
     for folder in path.iterdir():
@@ -116,20 +121,20 @@ def _below(path: Path) -> Iterator[Path]:
             yield from _below(folder)
 
 
-def _read_config(run: Run, file: Path, points: int) -> None:
-    config = read_yaml(file)
+def _read_config(run: Run, folder: RunFolder, points: int) -> None:
+    config = folder.read_config()
     if not isinstance(config, dict):
         raise ValueError("it holds no settings")
     run.config, run.settings = config, flat(config)
 
 
-def _read_metrics(run: Run, file: Path, points: int) -> None:
-    run.curves = read_curves(file, points)
+def _read_metrics(run: Run, folder: RunFolder, points: int) -> None:
+    run.curves = read_curves(folder.log, points)
 
 
-def _read_checkpoints(run: Run, folder: Path, points: int) -> None:
-    files = [folder / name for name in CHECKPOINTS] + sorted(folder.glob("*.ckpt"))
+def _read_checkpoints(run: Run, folder: RunFolder, points: int) -> None:
+    files = [folder.last, folder.best, *folder.all_checkpoints()]
     run.checkpoint = next((file for file in files if file.is_file()), None)
     if run.checkpoint is None:
-        run.notes.append("checkpoints holds no .ckpt file, so nothing can be drawn")
-    run.scores, run.scored = read_scores(folder, run.checkpoint)
+        run.notes.append(f"{folder.checkpoints.name} holds no .ckpt file, so nothing can be drawn")
+    run.scores, run.scored = read_scores(folder.checkpoints, run.checkpoint)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaezoo.evaluation.report import DETAIL
+from vaezoo.evaluation.catalogue import DETAIL
 from vaezoo.report.logs import Curve
+from vaezoo.runs.folder import all_scores
 
 
 @dataclass
@@ -30,11 +31,11 @@ class Score:
 
 
 def read_scores(folder: Path, checkpoint: Path | None) -> tuple[dict[str, Score], str]:
-    """Scores from metrics.json or metrics_<checkpoint>.json, and what they were computed on.
+    """Scores that `vaezoo evaluate` left in a folder of checkpoints, and what they were computed on.
 
     Where there are several files, that of the checkpoint which the report draws counts, then the newest.
     """
-    files = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in folder.glob("metrics*.json")]
+    files = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in all_scores(folder)]
     files = [(file, content) for file, content in files if isinstance(content, dict)]
     if not files:
         return {}, ""

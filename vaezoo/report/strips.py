@@ -1,6 +1,6 @@
 """What a trained model does, drawn once: reconstructions, the KL of its units, and strips along each of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,8 @@ from vaezoo.models.base import VAE
 from vaezoo.nn.latents import ConcreteLatent
 from vaezoo.report.pictures import Picture, from_tensors
 from vaezoo.report.runs import Run, one_line
+from vaezoo.runs.data import RunData
+from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
 from vaezoo.types import Batch
 
@@ -94,12 +96,12 @@ class Drawn:
     reconstructions: Picture
 
 
-def draw_run(run: Run, images: Callable[[Run], Images], limits: Limits) -> Drawn | None:
+def draw_run(run: Run, images: RunData, limits: Limits) -> Drawn | None:
     """Draw what a run's checkpoint has learnt; where something fails, the run gets a note.
 
     Args:
         run: A run.
-        images: Gives the first images of a run.
+        images: Gives the first images of a run, as `Images`.
         limits: How much to draw.
     """
     if run.checkpoint is None:
@@ -111,7 +113,7 @@ def draw_run(run: Run, images: Callable[[Run], Images], limits: Limits) -> Drawn
         return None
     with _fixed_seed():
         try:
-            found = images(run)
+            found, _ = images.of(RunFolder(run.path))
             if found.batch.x.shape[1:] != torch.Size(model.image_shape):
                 raise ValueError(f"images are {tuple(found.batch.x.shape[1:])}, the model reads {model.image_shape}")
             return draw(model, run.checkpoint, found, limits)

@@ -5,21 +5,26 @@ import pickle
 import time
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from vaezoo.runs.files import DRAFT, atomic_write
-
-PREVIOUS = "previous.ckpt"
-"""The checkpoint before `last.ckpt`, beside it."""
+from vaezoo.runs.folder import RunFolder
 
 _STALE = 600.0  # seconds without a write after which a partial file belongs to no live process
 
 
 class DamagedCheckpointError(RuntimeError):
     """A checkpoint that was cut off or changed since it was written."""
+
+
+class OpenCheckpoint(NamedTuple):
+    """A checkpoint that was verified and read, for whoever needs its content next."""
+
+    path: Path
+    content: dict[str, Any]
 
 
 def verify_checkpoint(path: Path) -> None:
@@ -71,7 +76,18 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
     Lightning's own goes through fsspec, which writes to the system's folder of temporary files and moves the file from
     there: a copy, where that is another disk. It neither flushes nor checks.
+
+    Args:
+        opened: A checkpoint that was read before: the first load of its path gets this content, and the file is not
+            read again.
     """
+
+    def __init__(self, opened: OpenCheckpoint | None = None) -> None:
+        self._opened = opened
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the content: a process that is started with a copy of this one reads the file itself."""
+        return {**self.__dict__, "_opened": None}
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         """Save a checkpoint; `storage_options` must be None."""
@@ -86,6 +102,9 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         """Load a checkpoint; nothing in it is executed, whatever `weights_only` says."""
         if _remote(path):
             return super().load_checkpoint(path, map_location, weights_only=True)
+        opened, self._opened = self._opened, None  # handed on once: whoever loads it may change it, and frees it
+        if opened is not None and opened.path == Path(path):
+            return opened.content
         return read_checkpoint(Path(path), map_location)
 
 
@@ -97,7 +116,7 @@ def _save(checkpoint: dict[str, Any], file: IO[bytes]) -> None:
 
 
 def _damaged(path: Path, reason: object) -> DamagedCheckpointError:
-    older = path.with_name(PREVIOUS)
+    older = path.with_name(RunFolder.of(path).previous.name)
     remedy = f"; the one before it is {older}" if older != path and older.is_file() else ""
     return DamagedCheckpointError(f"{path} is damaged ({' '.join(str(reason).split())}){remedy}")
 

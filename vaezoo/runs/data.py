@@ -1,59 +1,81 @@
-"""The data of checkpoints: that of their runs, or what the command line says."""
+"""The data of runs: what their configurations name, or what the command line says."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
-from vaezoo.runs.files import read_yaml
+from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import data_settings
 
+# A few images need no workers and no room on a device, and a look at what is here no network.
+LOCAL = {"num_workers": 0, "device_resident": False, "download": False}
 
-class Sources:
-    """Datamodules of checkpoints, each set up once.
+
+class RunData:
+    """Opens the data of runs, each once, however many runs share it.
 
     Args:
         data_class: Base of the datamodules to choose from.
-        args: Options of the data on the command line.
+        args: Options of the data on the command line, which win over the configuration.
+        local: Look at what is here: no download, no workers, nothing kept on a device.
+        keep: What to keep of a datamodule that is set up; all of it by default.
     """
 
-    def __init__(self, data_class: type[LightningDataModule], args: list[str]) -> None:
-        self.args, self.data_class = args, data_class
+    def __init__(
+        self,
+        data_class: type[LightningDataModule],
+        args: Sequence[str] = (),
+        local: bool = False,
+        keep: Callable[[Any], Any] = lambda data: data,
+    ) -> None:
+        self.data_class, self.args, self.local, self.keep = data_class, args, local, keep
         self.parser = ArgumentParser(exit_on_error=False)
         self.parser.add_subclass_arguments(data_class, "data")
-        self._known: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._known: dict[str, Any] = {}
 
-    def of(self, checkpoint: Path) -> tuple[Any, dict[str, Any]]:
-        """The data of a run, as its configuration and the command line have it, and these settings."""
-        named = any(arg == "--data" or arg.startswith("--data=") for arg in self.args)
-        configured = [] if named else [f"--data={json.dumps(_configured(checkpoint, self.data_class))}"]
-        args = [*configured, *self.args]
-        config = self.parser.parse_args(args)
+    def of(self, run: RunFolder) -> tuple[Any, dict[str, Any]]:
+        """What is kept of a run's data, and the settings of that data.
+
+        Raises:
+            Exception: Whatever keeps the data from being opened, files that are not here above all.
+        """
+        config = self.parser.parse_args([*self._configured(run), *self.args])
         arguments = config.data.get("init_args")
         settings = {"class": config.data.class_path, "arguments": arguments.as_dict() if arguments else {}}
         key = json.dumps(settings, default=str)
         if key not in self._known:
-            data = self.parser.instantiate(config).data
-            data.prepare_data()
-            data.setup()
-            self._known[key] = data, json.loads(key)
-        return self._known[key]
+            try:
+                self._known[key] = self._opened(config)
+            except Exception as error:  # once for each data, not for each run
+                self._known[key] = error
+        if isinstance(self._known[key], Exception):
+            raise self._known[key]
+        return self._known[key], json.loads(key)
+
+    def _configured(self, run: RunFolder) -> list[str]:
+        if any(arg == "--data" or arg.startswith("--data=") for arg in self.args):
+            return []
+        if not run.config.is_file():
+            raise FileNotFoundError(
+                f"{run.path} holds no {run.config.name} that names the data: give --data, say --data BlobsDataModule"
+            )
+        return [f"--data={json.dumps(data_settings(run.read_config(), self.data_class))}"]
+
+    def _opened(self, config: Namespace) -> Any:
+        arguments = config.data.get("init_args") or {}
+        for name in LOCAL.keys() & arguments.keys() if self.local else ():
+            arguments[name] = LOCAL[name]
+        data = self.parser.instantiate(config).data
+        data.prepare_data()
+        data.setup(None)
+        return self.keep(data)
 
 
-def _configured(checkpoint: Path, data_class: type[LightningDataModule]) -> dict[str, Any]:
-    for folder in (checkpoint.parent.parent, checkpoint.parent):
-        if (folder / "config.yaml").is_file():
-            return data_settings(read_yaml(folder / "config.yaml"), data_class)
-    raise FileNotFoundError(
-        f"{checkpoint.parent.parent} holds no config.yaml that names the data: give --data, say --data BlobsDataModule"
-    )
-
-
-def apart(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Options of the data apart from the others, with what follows each."""
+def split_data_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Options of a command, and those of the data, with what follows each."""
     own: list[str] = []
     data: list[str] = []
     target = own

@@ -1,7 +1,6 @@
 """From which checkpoint a run continues, and whether it may."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,8 @@ from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import epochs_done
-from vaezoo.runs.checkpoint_io import PREVIOUS, DamagedCheckpointError, read_checkpoint
-from vaezoo.runs.files import read_yaml
+from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
+from vaezoo.runs.folder import RunFolder
 from vaezoo.specs import public, with_public_names
 
 
@@ -18,8 +17,8 @@ class NothingToDo(Exception):  # noqa: N818  # not an error
     """A run that is asked to continue is complete."""
 
 
-def resolve_last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
-    """The experiment's newest checkpoint, if there is one, and the seed of its run.
+def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, Any]:
+    """The experiment's newest checkpoint, if there is one, read once, and the seed of its run.
 
     The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
 
@@ -27,52 +26,58 @@ def resolve_last(experiment: Path, seed: Any) -> tuple[str | None, Any]:
         experiment: Folder of the experiment's runs.
         seed: Only runs of this seed count: those of several share a folder. True stands for any.
     """
-    if "LOCAL_RANK" not in os.environ or "VAEZOO_LAST" not in os.environ:
-        os.environ["VAEZOO_LAST"] = str(newest_checkpoint(experiment, seed) or "")
-    path = os.environ["VAEZOO_LAST"]
-    if not path:
+    if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
+        path = os.environ["VAEZOO_LAST"]
+        opened = open_checkpoint(path) if path else None
+    else:
+        opened = newest_checkpoint(experiment, seed)
+        os.environ["VAEZOO_LAST"] = str(opened.path) if opened else ""
+    if opened is None:
         _say(f"no checkpoint in {experiment} to continue from: starting afresh")
         return None, seed
-    return path, _seed(Path(path).parent.parent) if seed is True else seed
+    return opened, _seed(RunFolder.of(opened.path)) if seed is True else seed
 
 
-def newest_checkpoint(experiment: Path, seed: Any) -> Path | None:
-    """The newest checkpoint that can be loaded.
+def newest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
+    """The newest checkpoint that can be loaded, read; runs are tried from the latest on.
 
-    Runs are tried from the latest on, each with `last.ckpt`, then `previous.ckpt`, then any other.
+    Args:
+        experiment: Folder of the experiment's runs.
+        seed: Only runs of this seed count. True stands for any.
     """
     damaged: DamagedCheckpointError | None = None
-    for run in sorted(experiment.glob("*/"), key=_age, reverse=True):
-        for path in _checkpoints(run) if seed is True or _seed(run) == seed else ():
+    for run in reversed(RunFolder.all_in(experiment)):
+        for path in run.all_checkpoints() if seed is True or _seed(run) == seed else ():
             try:
-                read_checkpoint(path, mmap=True)
+                opened = OpenCheckpoint(path, read_checkpoint(path))
             except DamagedCheckpointError as error:
                 damaged = damaged or error
                 continue
             if damaged:
                 rank_zero_warn(f"{damaged}: continuing from {path}")
-            return path
+            return opened
     if damaged:
         rank_zero_warn(f"{damaged}, and no other checkpoint can be loaded")
     return None
 
 
-def open_to_continue(path: str | None, max_steps: int, max_epochs: int | None) -> dict[str, Any] | None:
-    """What a fit continues from; None where it starts.
+def open_checkpoint(path: str | None) -> OpenCheckpoint | None:
+    """Read the checkpoint that a command starts from; None where there is none, or Lightning fetches it from afar."""
+    return None if path is None or "://" in path else OpenCheckpoint(Path(path), read_checkpoint(Path(path)))
+
+
+def require_unfinished(checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None) -> None:
+    """Say from where a fit continues.
 
     Raises:
         NothingToDo: The run is complete under these limits.
     """
-    if path is None or "://" in path:
-        return None
-    checkpoint = read_checkpoint(Path(path), mmap=True)
-    step = checkpoint["global_step"]
-    if _complete(checkpoint, max_steps, max_epochs):
+    path, step = checkpoint.path, checkpoint.content["global_step"]
+    if _complete(checkpoint.content, max_steps, max_epochs):
         raise NothingToDo(
             f"the run of {path} is complete after step {step}: nothing to do; a higher limit lets it go on"
         )
     _say(f"continuing from {path}, step {step}")
-    return checkpoint
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
@@ -105,22 +110,8 @@ def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None
     return max_epochs is not None and 0 <= max_epochs <= epochs_done(checkpoint)
 
 
-def _seed(run: Path) -> Any:
-    config = run / "config.yaml"
-    return read_yaml(config).get("seed_everything") if config.is_file() else None
-
-
-def _age(run: Path) -> tuple[str, int]:
-    """Sorts 20250101-120000-10 after 20250101-120000-9."""
-    stamp, number = run.name[:15], run.name[16:]
-    return stamp, int(number) if number.isdecimal() else 1
-
-
-def _checkpoints(run: Path) -> Iterator[Path]:
-    first = [run / "checkpoints" / name for name in ("last.ckpt", PREVIOUS)]
-    others = (path for path in (run / "checkpoints").glob("*.ckpt") if path not in first)
-    yield from (path for path in first if path.is_file())
-    yield from sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
+def _seed(run: RunFolder) -> Any:
+    return run.read_config().get("seed_everything") if run.config.is_file() else None
 
 
 def _short(class_path: Any) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from vaezoo.runs.folder import RunFolder
 from vaezoo.study.file import Study, read_study
-from vaezoo.study.folder import RunFolder
+from vaezoo.study.folder import JobFolder
 from vaezoo.study.grid import Run, expand, text
 from vaezoo.study.job import Job
 from vaezoo.study.plots import draw_plots
@@ -77,7 +78,7 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
         )
     print("\n".join(f"written: {path}" for path in written))
     for name, reason in failed.items():
-        print(f"\n{name}: {reason}\n{RunFolder(jobs[name].folder).last_lines()}", file=sys.stderr)
+        print(f"\n{name}: {reason}\n{JobFolder(jobs[name].folder).last_lines()}", file=sys.stderr)
     redraw(study, runs, options)
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")
@@ -134,7 +135,7 @@ def _print_commands(runs: list[Run], jobs: dict[str, Job]) -> None:
     for run in runs:
         job = jobs[run.name]
         vaezoo = [sys.executable, "-m", "vaezoo"]
-        last = f"{shlex.quote(str(job.folder))}/*/checkpoints/last.ckpt"
+        last = f"{shlex.quote(str(job.folder))}/{RunFolder(Path('*')).last}"
         print(f"\n# {run.name}\n{shlex.join([*vaezoo, *job.fit])}\n{shlex.join([*vaezoo, *job.scores])} {last}")
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from vaezoo.runs.files import atomic_write
+from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import newest_checkpoint
 
 TAIL = 1 << 16  # bytes of a log that are read for its last lines
 
 
 @dataclass(frozen=True)
-class RunFolder:
+class JobFolder:
     """Folder of one training, `<study>/runs/<experiment>`, with one folder of `vaezoo fit` for each attempt.
 
     Attributes:
@@ -47,7 +48,12 @@ class RunFolder:
 
     def checkpoint(self) -> Path | None:
         """The newest checkpoint of all attempts that can be loaded."""
-        return newest_checkpoint(self.path, seed=True)
+        found = newest_checkpoint(self.path, seed=True)
+        return found.path if found else None
+
+    def logs(self) -> list[Path]:
+        """What `vaezoo fit` logged, attempt after attempt."""
+        return [run.log for run in RunFolder.all_in(self.path) if run.log.is_file()]
 
     def last_lines(self, count: int = 15) -> str:
         """The end of the log."""
@@ -55,15 +61,16 @@ class RunFolder:
 
     def logged(self, metric: str) -> Iterator[tuple[int, float]]:
         """Steps and values of a metric, attempt after attempt."""
-        for file in sorted(self.path.glob("*/metrics.csv")):
+        for file in self.logs():
             with file.open(newline="", encoding="utf-8") as lines:
                 yield from _values(csv.DictReader(lines), metric)
 
     def progress(self) -> tuple[int, float] | None:
         """The last step that was logged, and the training loss there."""
-        file = max(self.path.glob("*/metrics.csv"), default=None)
-        if file is None:
+        logs = self.logs()
+        if not logs:
             return None
+        file = logs[-1]
         with file.open(newline="", encoding="utf-8") as lines:
             header = next(csv.reader(lines), [])
         rows = csv.DictReader(_tail(file).splitlines()[1:], header)  # the first is the header, or cut off

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vaezoo.runs.files import read_yaml
+from vaezoo.specs import import_options
 from vaezoo.study.file import OWN, Part, Study
 from vaezoo.study.plot_section import check_plots
 
@@ -59,11 +60,11 @@ class Run:
         """Arguments of `vaezoo` that train it."""
         options = {**self.overrides, "trainer.enable_progress_bar": False}
         place = [f"--runs_dir={runs_dir}", f"--experiment={self.experiment}", f"--seed_everything={self.seed}"]
-        return ["fit", f"--config={self.config}", *flags(options), *place]
+        return ["fit", *import_options(), f"--config={self.config}", *flags(options), *place]
 
     def scores(self) -> list[str]:
         """Arguments of `vaezoo` that score a checkpoint, which comes last."""
-        args = ["evaluate"]
+        args = ["evaluate", *import_options()]
         for key, value in self.evaluate.items():
             args += [f"--{key}", *(map(text, value) if isinstance(value, list) else [text(value)])]
         return [*args, "--ckpt_path"]

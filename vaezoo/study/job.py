@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from vaezoo.study.folder import RunFolder
+from vaezoo.study.folder import JobFolder
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Job:
 
     def result(self) -> dict[str, Any]:
         """Its result; empty while there is none."""
-        result = RunFolder(self.folder).read("result.json")
+        result = JobFolder(self.folder).read("result.json")
         current = result.get("identity") == self.identity and (self.may_stop or not result["stopped"])
         return result if current else {}
 

@@ -10,7 +10,8 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from vaezoo.evaluation.report import versions
-from vaezoo.runs.files import atomic_write, read_yaml
+from vaezoo.runs.files import atomic_write
+from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.study.command import add_options, redraw, run_all
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
@@ -81,8 +82,8 @@ def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) ->
     """What a study gave, as small plain data: settings, cost and scores of each run."""
     runs = []
     for run, result in results.items():
-        config = read_yaml(result["path"] / "config.yaml")
-        measured = json.loads((result["path"] / "checkpoints" / "metrics.json").read_text(encoding="utf-8"))
+        folder = RunFolder(result["path"])
+        config, measured = folder.read_config(), json.loads(scores_of(folder.last).read_text(encoding="utf-8"))
         trainer = {key: config["trainer"][key] for key in ("max_steps", "max_epochs", "precision")}
         runs.append(
             {

@@ -8,8 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from vaezoo.evaluation.catalogue import higher_is_better
-from vaezoo.evaluation.report import DETAIL
+from vaezoo.evaluation.catalogue import DETAIL, higher_is_better
 from vaezoo.runs.files import atomic_write
 from vaezoo.study.file import STATISTICS
 from vaezoo.study.grid import Run

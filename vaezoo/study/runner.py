@@ -23,7 +23,7 @@ import ray
 from ray.exceptions import RayError
 
 from vaezoo.study.file import Study
-from vaezoo.study.folder import RunFolder
+from vaezoo.study.folder import JobFolder
 from vaezoo.study.job import Job, Outcome
 from vaezoo.study.lock import locked
 from vaezoo.study.screen import Line, Screen
@@ -114,7 +114,7 @@ class Runner:
                 self._settle(name, Outcome("done"))
                 self.stopper.behind(job.folder)  # it may compare others with this one
             else:
-                RunFolder(job.folder).stop.unlink(missing_ok=True)
+                JobFolder(job.folder).stop.unlink(missing_ok=True)
                 self._submit(name)
         try:
             while self._pending:
@@ -143,7 +143,7 @@ class Runner:
         self.screen.show(list(self.lines.values()))
 
     def _settle(self, name: str, outcome: Outcome) -> None:
-        line, folder = self.lines[name], RunFolder(self.jobs[name].folder)
+        line, folder = self.lines[name], JobFolder(self.jobs[name].folder)
         line.seconds = sum(_attempts(self.jobs[name]))
         if outcome.state == "done":
             result = self.jobs[name].result()
@@ -164,7 +164,7 @@ class Runner:
         attempts = _attempts(job)
         if len(attempts) <= self._earlier[name]:
             return
-        line.state, line.seconds, folder = "running", sum(attempts), RunFolder(job.folder)
+        line.state, line.seconds, folder = "running", sum(attempts), JobFolder(job.folder)
         if (found := folder.progress()) is not None:
             line.step, line.loss = found
         if self.stopper.behind(job.folder) and not folder.stop.exists():
@@ -173,7 +173,7 @@ class Runner:
     def _interrupt(self) -> None:
         """Let running trainings save; a second Ctrl-C does not wait for that."""
         for name in self._pending.values():
-            folder = RunFolder(self.jobs[name].folder)
+            folder = JobFolder(self.jobs[name].folder)
             folder.path.mkdir(parents=True, exist_ok=True)
             folder.stop.write_text("interrupt")
         end = time.monotonic() + PATIENCE
@@ -182,7 +182,7 @@ class Runner:
 
 
 def _attempts(job: Job) -> list[float]:
-    return list(RunFolder(job.folder).read("attempts.json").get("seconds", []))
+    return list(JobFolder(job.folder).read("attempts.json").get("seconds", []))
 
 
 def _check(jobs: Sequence[Job]) -> None:

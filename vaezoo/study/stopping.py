@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from vaezoo.study.folder import RunFolder
+from vaezoo.study.folder import JobFolder
 
 SCHEDULERS = {"ASHA": "AsyncHyperBandScheduler", "MedianStoppingRule": "MedianStoppingRule"}
 NEVER = 10**12  # steps: a run ends by its own configuration
@@ -39,7 +39,7 @@ class Stopper:
         """Whether a run shall stop, after all that it has logged."""
         if self._scheduler is None or folder in self._behind or not self._grown(folder):
             return folder in self._behind
-        for step, value in RunFolder(folder).logged(self.metric):
+        for step, value in JobFolder(folder).logged(self.metric):
             if step > self._seen[folder]:  # an attempt that was resumed logs some steps again
                 self._seen[folder] = step
                 result = {"step": step, self.metric: value}
@@ -48,7 +48,7 @@ class Stopper:
         return folder in self._behind
 
     def _grown(self, folder: Path) -> bool:
-        size, self._sizes[folder] = self._sizes.get(folder), sum(f.stat().st_size for f in folder.glob("*/metrics.csv"))
+        size, self._sizes[folder] = self._sizes.get(folder), sum(f.stat().st_size for f in JobFolder(folder).logs())
         return size != self._sizes[folder]
 
 

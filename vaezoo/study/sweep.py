@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from vaezoo.runs.files import atomic_write
+from vaezoo.specs import import_options
 from vaezoo.study.file import OWN, Part, Study
 from vaezoo.study.grid import axes, flags, text
 
@@ -47,7 +48,7 @@ def sweep_config(study: Study, name: str, part: Part, budget: dict[str, Any]) ->
     values = {axis: points for axis, points in axes(study, part).items() if axis not in budget}
     values["seed_everything"] = list(budget.get("seeds") or part.seeds or study.seeds)
     goal = {"min": "minimize", "max": "maximize"}[study.scheduler.get("mode", "min")]
-    options = [*flags(fixed), f"--experiment={name}", "--trainer.logger=WandbLogger"]
+    options = [*import_options(), *flags(fixed), f"--experiment={name}", "--trainer.logger=WandbLogger"]
     return {
         "name": f"{study.name} {name}",
         "program": "vaezoo",

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vaezoo.study.folder import RunFolder
+from vaezoo.runs.folder import RunFolder, scores_of
+from vaezoo.study.folder import JobFolder
 from vaezoo.study.job import Job, Outcome
 from vaezoo.study.lock import locked
 
@@ -20,7 +21,7 @@ PATIENCE = 60.0  # seconds that a process may take to save and end
 
 def execute(job: Job) -> Outcome:
     """Train the run, from its newest checkpoint on, and score it; what is there already is not done again."""
-    folder = RunFolder(job.folder)
+    folder = JobFolder(job.folder)
     folder.path.mkdir(parents=True, exist_ok=True)
     try:
         with locked(folder.path / "lock", PATIENCE) as lock, _clocked(folder) as clock:
@@ -45,7 +46,7 @@ class Clock:
         folder: Folder of the run.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: JobFolder) -> None:
         self.folder, self.stage = folder, "wait"
         self.earlier: list[float] = folder.read("attempts.json").get("seconds", [])
         self.start = self.noted = time.monotonic()
@@ -61,7 +62,7 @@ class Clock:
         return [*self.earlier, round(time.monotonic() - self.start, 1)]
 
 
-def _trained(job: Job, folder: RunFolder, clock: Clock, lock: int) -> bool:
+def _trained(job: Job, folder: JobFolder, clock: Clock, lock: int) -> bool:
     """Train, unless that is done; whether it was stopped early."""
     note = folder.read("trained.json")
     if note and (job.may_stop or not note["stopped"]):
@@ -76,7 +77,7 @@ def _trained(job: Job, folder: RunFolder, clock: Clock, lock: int) -> bool:
     return stopped
 
 
-def _score(job: Job, folder: RunFolder, clock: Clock, lock: int, stopped: bool) -> None:
+def _score(job: Job, folder: JobFolder, clock: Clock, lock: int, stopped: bool) -> None:
     """Score the last checkpoint and, at the very end, write the result."""
     checkpoint = folder.checkpoint()
     if checkpoint is None:
@@ -84,7 +85,7 @@ def _score(job: Job, folder: RunFolder, clock: Clock, lock: int, stopped: bool) 
     code = _run(job, [*job.scores, str(checkpoint)], folder, clock, lock)
     if code != 0:
         raise _error("evaluate", code)
-    found = json.loads(checkpoint.with_name("metrics.json").read_text(encoding="utf-8"))
+    found = json.loads(scores_of(checkpoint).read_text(encoding="utf-8"))
     scores = {  # as they stand there: what is not finite is text, which JSON lacks words for
         metric: {name: score["value"] for name, score in result["scores"].items()}
         for metric, result in found["metrics"].items()
@@ -92,11 +93,11 @@ def _score(job: Job, folder: RunFolder, clock: Clock, lock: int, stopped: bool) 
     times = clock.seconds()
     done = {"steps": found["step"], "seconds": round(sum(times), 1), "attempts": len(times), "stopped": stopped}
     inside = checkpoint.relative_to(folder.path.parent.parent)  # the study's folder may move
-    place = {"folder": str(inside.parent.parent), "checkpoint": str(inside)}
+    place = {"folder": str(RunFolder.of(inside).path), "checkpoint": str(inside)}
     folder.write("result.json", {"identity": job.identity, **job.facts, **done, **place, "scores": scores})
 
 
-def _run(job: Job, args: list[str], folder: RunFolder, clock: Clock, lock: int) -> int:
+def _run(job: Job, args: list[str], folder: JobFolder, clock: Clock, lock: int) -> int:
     """Run vaezoo to its end, or until the study asks for a stop; its exit code, or that of SIGTERM where it was asked.
 
     The process inherits the lock: as long as it lives, for whatever reason, nobody else writes in its folder.
@@ -155,7 +156,7 @@ def _error(command: str, code: int) -> Exception:
 
 
 @contextmanager
-def _clocked(folder: RunFolder) -> Iterator[Clock]:
+def _clocked(folder: JobFolder) -> Iterator[Clock]:
     if folder.stop.exists() and folder.stop.read_text() == "interrupt":
         raise KeyboardInterrupt
     clock = Clock(folder)

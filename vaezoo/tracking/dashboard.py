@@ -6,7 +6,9 @@ from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from vaezoo.tracking.wandb import SCORES, STEP
+from vaezoo.callbacks.evaluation import DEFAULT_SCORES
+from vaezoo.evaluation.catalogue import METRICS, family, higher_is_better
+from vaezoo.tracking.wandb import LOSSES, SCORES, STEP
 
 NAME = "vaezoo: compare runs"
 # Titles, and what the names of the metrics match; a model logs those of its own terms.
@@ -24,17 +26,8 @@ KL = {
     "Covariance": "val/covariance/.*",
     "Labels": "val/labels/.*",
 }
-SCORE_FAMILIES = {
-    "MIG": "val/mig_",
-    "SAP": "val/sap_",
-    "DCI": "val/dci_",
-    "FactorVAE score": "val/factor_vae_",
-    "BetaVAE score": "val/beta_vae_",
-    "Modularity": "val/modularity_",
-    "Explicitness": "val/explicitness",
-    "IRS": "val/irs_",
-    "Accuracy": "val/[a-z]+_accuracy",
-}
+_METRICS = [name for name in METRICS if higher_is_better(name)]
+SCORE_FAMILIES = {title: [name for name in _METRICS if family(name) == title] for title in map(family, _METRICS)}
 PICTURES = {
     "Reconstructions": ["reconstructions"],
     "Traversals": [f"traversals_{name}{start}" for name in ("z", "u", "c") for start in ("", "_prior")],
@@ -46,7 +39,9 @@ PICTURES = {
 }
 COLUMNS = (
     *("config:family", "config:dataset", "config:data_source", "config:seed"),
-    *("summary:val/loss.min", "summary:val/recon.min", "summary:val/mig_20.max", "summary:val/sap_dip.max"),
+    *(f"summary:{name}.min" for name in LOSSES),
+    # What a training scores unless told otherwise.
+    *(f"summary:val/{name}.max" for name, entry in METRICS.items() if entry.build in DEFAULT_SCORES),
 )
 
 
@@ -68,7 +63,7 @@ def workspace(project: str, entity: str) -> Any:
             for title, names in keys.items()
         ]
 
-    families = {title: f"{prefix}.*" for title, prefix in SCORE_FAMILIES.items()}
+    families = {title: f"val/({'|'.join(names)})(_.*)?" for title, names in SCORE_FAMILIES.items()}
     bars = wr.BarPlot(title="Scores", metrics=list(SCORES), groupby="Group", groupby_rangefunc="minmax")
     return ws.Workspace(
         entity=entity,

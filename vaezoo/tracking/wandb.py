@@ -12,38 +12,18 @@ from lightning.pytorch import LightningDataModule
 from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from vaezoo.evaluation.catalogue import METRICS, higher_is_better, score_names
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import log_offline
 from vaezoo.runs.files import atomic_write
+from vaezoo.runs.folder import RunFolder
 
 STEP = "trainer/global_step"
 LOSSES = ("val/loss", "val/recon")
 # Whole names: where several of W&B's globs match a name (Lightning defines "*"), which one counts is left to chance.
-SCORES = (
-    "val/mig_20",
-    "val/mig_adaptive",
-    "val/sap_dip",
-    "val/sap_reference",
-    *(f"val/dci_{v}_{part}" for v in ("fast", "reference") for part in ("disentanglement", "completeness")),
-    "val/dci_fast_informativeness",
-    "val/dci_reference_informativeness",
-    "val/factor_vae_reference",
-    "val/factor_vae_parted",
-    "val/beta_vae_standardised",
-    "val/beta_vae_reference",
-    "val/beta_vae_dip",
-    "val/beta_vae_dip_continuous",
-    "val/modularity_reference",
-    "val/modularity_active",
-    "val/explicitness",
-    "val/irs_99",
-    "val/class_accuracy",
-    "val/cluster_accuracy",
-    "val/attribute_accuracy",
-)
+SCORES = tuple(f"val/{score}" for name in METRICS if higher_is_better(name) for score in score_names(name))
 """Scores that are better the higher they are, as `EvaluateDisentanglement` logs them."""
 
-_NOTE = "wandb.json"
 _PATIENCE = {"init_timeout": 20.0, "finish_timeout": 600.0}  # seconds that a bad network may hold up a run
 
 
@@ -143,7 +123,7 @@ def start_run(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str,
         for name in names:
             run.define_metric(name, step_metric=STEP, summary=f"{best},last")
     note = {key: getattr(run, key) or None for key in ("id", "entity", "project", "group", "name")}
-    with atomic_write(folder / _NOTE) as draft:
+    with atomic_write(RunFolder(folder).tracking) as draft:
         draft.write_text(json.dumps(note, indent=2) + "\n")
 
 
@@ -169,7 +149,7 @@ def _git(folder: Path, *args: str) -> str:
 
 def _note(checkpoint: str) -> dict[str, str | None]:
     """What the run that wrote a checkpoint noted about itself; empty where it was not tracked."""
-    note = Path(checkpoint).parent.parent / _NOTE
+    note = RunFolder.of(checkpoint).tracking
     return dict(json.loads(note.read_text())) if note.is_file() else {}
 
 

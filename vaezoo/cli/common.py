@@ -1,0 +1,82 @@
+"""Options of every command, handled once before the command reads its own; light, for `vaezoo --help` shows them."""
+
+import os
+import sys
+from argparse import ArgumentError
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+
+from vaezoo.specs import IMPORTS
+
+DEBUG = "VAEZOO_DEBUG"
+HELP = f"""\
+options of every command:
+  --import MODULE          import your own models, networks, regularizers or data first; several with commas or by
+                           repeating it (or set {IMPORTS}); found where installed or in the current folder
+  --debug                  show the traceback of an error (or set {DEBUG}=1)
+"""
+
+
+def split_common_options(args: Sequence[str]) -> tuple[list[str], list[str], bool]:
+    """A command's own arguments, the modules to import, and whether errors show their traceback.
+
+    Args:
+        args: The command line; what the environment says is added.
+
+    Raises:
+        ArgumentError: --import names no module.
+    """
+    own: list[str] = []
+    named = [os.environ.get(IMPORTS, "")]
+    words = iter(args)
+    for word in words:
+        option, equals, value = word.partition("=")
+        if option == "--import":
+            value = value if equals else next(words, "")
+            if not value or value.startswith("-"):
+                raise ArgumentError(None, "--import needs the name of a module, for example --import my_models")
+            named.append(value)
+        elif word != "--debug":
+            own.append(word)
+    modules = [name.strip() for value in named for name in value.split(",") if name.strip()]
+    return own, list(dict.fromkeys(modules)), "--debug" in args or os.environ.get(DEBUG, "") not in ("", "0")
+
+
+@contextmanager
+def imported(modules: Sequence[str]) -> Iterator[None]:
+    """Import modules, for this process and, through the environment, for those that it starts.
+
+    The current folder comes last on the path: what lies there hides nothing that is installed.
+
+    Raises:
+        ArgumentError: One of them cannot be imported.
+    """
+    before, path = os.environ.get(IMPORTS), list(sys.path)
+    try:
+        if modules:
+            os.environ[IMPORTS] = ",".join(modules)
+            sys.path.append(os.getcwd())  # noqa: PTH109
+        for name in modules:
+            _import(name)
+        yield
+    finally:
+        if modules:
+            sys.path[:] = path
+            os.environ.pop(IMPORTS)
+        if before is not None:
+            os.environ[IMPORTS] = before
+
+
+def _import(name: str) -> None:
+    try:
+        import_module(name)
+    except ModuleNotFoundError as error:
+        missing = str(error.name)
+        if name == missing or name.startswith(f"{missing}."):
+            why = f"there is no module {missing!r}, neither installed nor in the current folder"
+            raise ArgumentError(None, f"--import {name}: {why}") from error
+        raise ArgumentError(None, f"--import {name}: it needs the module {missing!r}, which is missing") from error
+    except Exception as error:
+        why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ArgumentError(None, f"--import {name}: it failed, --debug shows where ({why})") from error

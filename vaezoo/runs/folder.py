@@ -1,0 +1,128 @@
+"""What lies where in a run's folder, `runs/<experiment>/<time>`: no other file spells these names."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vaezoo.runs.files import read_yaml
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Folder of one training. Lightning chose the names of the log, of `checkpoints` and of their suffix.
+
+    Attributes:
+        path: The folder.
+    """
+
+    path: Path
+
+    @classmethod
+    def of(cls, checkpoint: str | Path) -> "RunFolder":
+        """The run of a checkpoint: the folder above `checkpoints`, or the one that holds a configuration beside it."""
+        folder = Path(checkpoint).parent
+        if folder == Path():  # the parent of "." is "."
+            folder = folder.absolute()
+        above, beside = cls(folder.parent), cls(folder)
+        inside = folder.name == above.checkpoints.name or above.config.is_file()
+        return above if inside or not beside.config.is_file() else beside
+
+    @classmethod
+    def all_in(cls, experiment: Path) -> "list[RunFolder]":
+        """Runs of an experiment, the oldest first."""
+        return sorted((cls(path) for path in experiment.glob("*/") if path.is_dir()), key=cls._age)
+
+    def _age(self) -> tuple[str, int]:
+        """Sorts 20250101-120000-10 after 20250101-120000-9."""
+        stamp, number = self.path.name[:15], self.path.name[16:]
+        return stamp, int(number) if number.isdecimal() else 1
+
+    @property
+    def title(self) -> str:
+        """`experiment/time`, for people."""
+        return "/".join(self.path.resolve().parts[-2:])
+
+    @property
+    def config(self) -> Path:
+        """The configuration that repeats the run."""
+        return self.path / "config.yaml"
+
+    @property
+    def log(self) -> Path:
+        """What was logged, one row a step."""
+        return self.path / "metrics.csv"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the checkpoints and their scores."""
+        return self.path / "checkpoints"
+
+    @property
+    def last(self) -> Path:
+        """The checkpoint to continue from."""
+        return self.checkpoints / "last.ckpt"
+
+    @property
+    def previous(self) -> Path:
+        """The checkpoint before the last."""
+        return self.checkpoints / "previous.ckpt"
+
+    @property
+    def best(self) -> Path:
+        """The checkpoint of the lowest validation loss."""
+        return self.checkpoints / "best.ckpt"
+
+    @property
+    def pictures(self) -> Path:
+        """Folder of what was drawn in training, PNG files."""
+        return self.path / "pictures"
+
+    @property
+    def traversals(self) -> Path:
+        """Folder of what `vaezoo traverse` draws."""
+        return self.path / "traversals"
+
+    @property
+    def tracking(self) -> Path:
+        """Which run of Weights & Biases this one is."""
+        return self.path / "wandb.json"
+
+    @property
+    def labelled_ids(self) -> Path:
+        """Ids of the images whose labels were used."""
+        return self.path / "labelled_ids.npy"
+
+    @property
+    def nonfinite(self) -> Path:
+        """What was not finite in training, and in which images."""
+        return self.path / "nonfinite.jsonl"
+
+    def codes(self, rank: int | None = None) -> Path:
+        """Codes of the test images; of one rank's share where there are several."""
+        return self.path / ("codes.npy" if rank is None else f"codes_{rank}.npy")
+
+    def all_checkpoints(self) -> Iterator[Path]:
+        """Checkpoints to continue from: the last, the one before, then the others, newest first."""
+        first = [path for path in (self.last, self.previous) if path.is_file()]
+        others = (path for path in self.checkpoints.glob("*.ckpt") if path not in first)
+        yield from first
+        yield from sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
+
+    def all_pictures(self) -> list[Path]:
+        """Pictures drawn in training, by name."""
+        return sorted(self.pictures.glob("*.png"))
+
+    def read_config(self) -> Any:
+        """The configuration as plain data."""
+        return read_yaml(self.config)
+
+
+def scores_of(checkpoint: Path, named: bool = False) -> Path:
+    """Where the scores of a checkpoint go, beside it; with its name where several share a folder."""
+    return checkpoint.with_name(f"metrics_{checkpoint.stem}.json" if named else "metrics.json")
+
+
+def all_scores(folder: Path) -> list[Path]:
+    """All that `scores_of` names in a folder of checkpoints."""
+    return sorted(folder.glob("metrics*.json"))
