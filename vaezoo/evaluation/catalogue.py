@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vaezoo.metrics import (
     DCI,
@@ -23,6 +23,7 @@ from vaezoo.metrics import (
     GaussianTotalCorrelation,
     GaussianWassersteinCorrelation,
     KLPerUnit,
+    LabelAccuracy,
     LabelDistance,
     Modularity,
     PolarError,
@@ -54,6 +55,7 @@ METRICS = {
     "dci_reference": Entry(partial(DCI, "reference"), 0, False),
     "factor_vae_reference": Entry(FactorVAEScore, 20),
     "factor_vae_parted": Entry(partial(FactorVAEScore, "parted"), 100, False),
+    "factor_vae_parted_pruned": Entry(partial(FactorVAEScore, "parted_pruned"), 100, False),
     "beta_vae_standardised": Entry(BetaVAEScore, 20),
     "beta_vae_reference": Entry(partial(BetaVAEScore, "reference"), 20, False),
     "beta_vae_dip": Entry(partial(BetaVAEScore, "dip"), 20, False),
@@ -72,6 +74,7 @@ METRICS = {
     "class_accuracy": Entry(ClassAccuracy),
     "cluster_accuracy": Entry(ClusterAccuracy),
     "attribute_accuracy": Entry(AttributeAccuracy),
+    "label_accuracy": Entry(LabelAccuracy),
     "label_distance": Entry(LabelDistance),
     "polar_error": Entry(PolarError),
     "cartesian_error": Entry(CartesianError),
@@ -87,10 +90,11 @@ def check(names: Sequence[str]) -> None:
             raise ValueError(f"no metric is called {name!r}{hint} Known: {', '.join(METRICS)}")
 
 
-def build(name: str, seed: int) -> ScoreMetric:
+def build(name: str, seed: int, **arguments: Any) -> ScoreMetric:
     """Make the shell of a score."""
     make = METRICS[name].build
-    return make(seed=seed) if "seed" in inspect.signature(make).parameters else make()
+    seeds = {"seed": seed} if "seed" in inspect.signature(make).parameters else {}
+    return make(**seeds, **arguments)
 
 
 def higher_is_better(name: str) -> bool | None:

@@ -15,7 +15,7 @@ from vaezoo.evaluation.scores import LEVEL, Evaluation, Result
 from vaezoo.runs.files import atomic_write
 
 PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
-DETAIL = re.compile(r"_(seed|train|\d+)$")
+DETAIL = re.compile(r"_(seed|train|\d+)$|^attribute_accuracy_")  # 40 attributes would drown a table
 
 
 def versions() -> dict[str, str]:

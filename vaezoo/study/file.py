@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from vaezoo.evaluation.catalogue import check
+from vaezoo.evaluation.arguments import read_scores
 from vaezoo.study.stopping import SCHEDULERS
 
 SECTIONS = ("model", "data", "trainer")
@@ -181,7 +181,7 @@ def _budgets(given: Any) -> dict[str, dict[str, Any]]:
 def _evaluate(given: Any, where: str) -> dict[str, Any]:
     evaluate = _mapping(given, where)
     _known(evaluate, EVALUATE, where)
-    check(_names(evaluate.get("metrics", []), f"{where}.metrics"))
+    read_scores(_names(evaluate.get("metrics", []), f"{where}.metrics"))
     return evaluate
 
 
