@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from vaezoo.evaluation.arguments import read_scores
@@ -18,7 +18,6 @@ from vaezoo.metrics.functional import Interval, Scores, bootstrap
 from vaezoo.metrics.functional.bootstrap import Method
 from vaezoo.metrics.functional.pool import hold_out
 from vaezoo.models.base import VAE
-from vaezoo.types import Batch
 
 LEVEL = 0.95
 FEW = 50  # resamples: with fewer, the tails of the percentiles would be single draws
@@ -91,7 +90,8 @@ def evaluate(
 
     def encode(part: Split, names: Iterable[str], training: bool = False) -> int:
         count = 0
-        for batch, factors in _shown(data.evaluation_batches(images, part, seed, model.device)):
+        batches = data.evaluation_batches(images, part, seed, model.device)
+        for batch, factors in tqdm(batches, "encoding", unit="batch", leave=False, disable=None):
             encoded = Encoded(model, batch, factors, data, latents)
             count += len(factors)
             for name in [name for name in names if name not in skipped]:
@@ -109,11 +109,6 @@ def evaluate(
             if name in fitted:
                 results[name].definition["fitted_on"] = {"split": "train", "images": training}
     return Evaluation(results, skipped, count)
-
-
-def _shown(batches: Iterable[tuple[Batch, Tensor]]) -> Iterable[tuple[Batch, Tensor]]:
-    """Show a bar while batches are encoded."""
-    return tqdm(batches, "encoding", unit="batch", leave=False, disable=None)
 
 
 def _check_held_out(shell: ScoreMetric, split: Split) -> None:
@@ -138,17 +133,20 @@ def score(shell: ScoreMetric, resamples: int, seed: int) -> Result:
     A score that holds images out is drawn anew from either part among itself: a copy of a training image must not
     come up in the test.
     """
-    tables, test, arguments = shell.tables(), shell.test_tables(), inspect.signature(shell.score).parameters
+    arguments = inspect.signature(shell.score).parameters
     scores = shell.scores()
     if not resamples:
         return Result(scores, {}, {**definition(shell.score), "interval": None})
     method: Method = "percentile" if resamples >= FEW else "normal"
     draw = partial(bootstrap, shell.score, resamples=resamples, level=LEVEL, method=method, seed=seed)
+    tables: Sequence[ArrayLike] = shell.tables()
+    test = shell.test_pool()
     if "test_fraction" in arguments:
-        part = hold_out(*tables, None, arguments["test_fraction"].default, arguments["seed"].default)
+        codes, factors = tables
+        part = hold_out(codes, factors, None, arguments["test_fraction"].default, arguments["seed"].default)
         tables, test = (part.codes, part.labels), (part.test_codes, part.test_labels)
     intervals = draw(*tables, test=test)
-    drawn = "training and held-out images, each among themselves" if test else "images"
+    drawn = "images" if test is None else "training and held-out images, each among themselves"
     interval = {"level": LEVEL, "resamples": resamples, "method": method, "drawn": drawn}
     return Result(scores, intervals, {**definition(shell.score), "interval": interval})
 

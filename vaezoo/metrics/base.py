@@ -10,7 +10,7 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from vaezoo.metrics.functional.pool import Scores
+from vaezoo.metrics.functional.pool import Pool, Scores
 
 
 class ScoreMetric(Metric):
@@ -34,14 +34,14 @@ class ScoreMetric(Metric):
         """Return what `score` reads, all rows so far."""
         raise NotImplementedError
 
-    def test_tables(self) -> tuple[NDArray[np.float64], ...]:
-        """Return what a score that was fitted on `tables` is scored on; nothing for all others."""
-        return ()
+    def test_pool(self) -> Pool | None:
+        """Return what a score that is fitted on `tables` is scored on; None for all others."""
+        return None
 
     def scores(self) -> Scores:
         """Return the scores of all rows so far."""
-        test = self.test_tables()
-        return self.score(*self.tables(), test=test) if test else self.score(*self.tables())
+        test = self.test_pool()
+        return self.score(*self.tables()) if test is None else self.score(*self.tables(), test=test)
 
     def compute(self) -> dict[str, Tensor]:
         """Return the scores of all rows so far, float64 scalars on the CPU."""
@@ -128,9 +128,9 @@ class FittedMetric(PoolMetric):
             raise ValueError("there are no training images to fit on: call update with training=True")
         return as_array(self.training_codes), as_array(self.training_factors)
 
-    def test_tables(self) -> tuple[NDArray[np.float64], ...]:
+    def test_pool(self) -> Pool | None:
         """Return the codes and factors to score on so far."""
-        return super().tables()
+        return as_array(self.codes), as_array(self.factors)
 
 
 def as_array(batches: list[Tensor] | Tensor) -> NDArray[np.float64]:

@@ -169,11 +169,8 @@ class Encoded:
     def update(self, metric: Metric, training: bool = False) -> None:
         """Add the batch to a score, of training images to what it is fitted on."""
         reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
-        given = [getattr(self, name) for name in reads]
-        if isinstance(metric, FittedMetric):
-            metric.update(*given, training=training)
-        else:
-            metric.update(*given)
+        purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
+        metric.update(*(getattr(self, name) for name in reads), **purpose)
 
 
 def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:

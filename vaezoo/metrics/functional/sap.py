@@ -74,11 +74,12 @@ def sap(
 
 def _as_one(codes: Array, factors: Array, is_category: NDArray[np.bool_]) -> Array:
     """Return how well several latents together tell each factor, shape (K,)."""
-    scores = explained_variance(codes, factors, np.zeros(1, dtype=np.intp))[0]
+    start = np.zeros(1, dtype=np.intp)  # all columns are one latent
+    scores = explained_variance(codes, factors, start)
     for k in np.flatnonzero(is_category):
         label = as_labels(factors[:, [k]])
-        scores[k] = threshold_accuracy(discriminant(codes, label[:, 0]), label, np.zeros(1, dtype=np.intp), ())[0, 0]
-    return scores
+        scores[:, k] = threshold_accuracy(discriminant(codes, label[:, 0]), label, start, ())[:, 0]
+    return scores.reshape(-1)
 
 
 def explained_variance(codes: Array, factors: Array, starts: NDArray[np.intp]) -> Array:
