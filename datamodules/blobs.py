@@ -57,6 +57,11 @@ class BlobsDataModule(GridDataModule):
         """Sectors, then rings."""
         return self.bins, self.bins
 
+    @property
+    def labelled_names(self) -> tuple[str, ...]:
+        """What sectors and rings divide."""
+        return "angle", "distance"
+
     def open(self) -> Rendered:
         """The renderer."""
         return Rendered(self.renderer)

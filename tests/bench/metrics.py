@@ -68,6 +68,7 @@ def make_calls(pool: Rows, test: Rows) -> dict[str, Callable[[], object]]:
         "mig (adaptive)": lambda: F.mig(codes, factors, variant="adaptive"),
         "sap (two categories)": lambda: F.sap(codes, factors, categorical=(0, 5)),
         "factor_vae (parted)": lambda: F.parted_factor_score(codes, factors),
+        "factor_vae (parted, pruned)": lambda: F.parted_factor_score(codes, factors, variant="parted_pruned"),
         "beta_vae (standardised)": lambda: F.beta_vae_score(codes, factors),
         "beta_vae (dip)": lambda: F.beta_vae_score(codes, factors, variant="dip"),
         "active units": lambda: F.active_units(codes),
@@ -77,7 +78,8 @@ def make_calls(pool: Rows, test: Rows) -> dict[str, Callable[[], object]]:
         "label distance": lambda: F.label_distance(codes[:, :6], factors),
         "class accuracy": lambda: F.class_accuracy(shares, factors[:, 2]),
         "cluster accuracy": lambda: F.cluster_accuracy(shares, factors[:, 2]),
-        "attribute accuracy": lambda: F.attribute_accuracy(codes, factors > factors.mean(axis=0)),
+        "attribute accuracy": lambda: F.attribute_accuracy(codes, factors > 1, test=(test[0], test[1] > 1)),
+        "label accuracy": lambda: F.label_accuracy(factors, factors),
     }
 
 

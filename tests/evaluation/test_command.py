@@ -97,7 +97,8 @@ def test_by_default_whatever_fits_is_scored(checkpoints: dict[str, Path], capsys
     assert evaluate("--ckpt_path", checkpoints["joint"], "--split=all", "--resamples=2") == 0
     found = json.loads(checkpoints["joint"].with_name("metrics.json").read_text())
     assert {"mig_20", "dci_fast", "factor_vae_reference", "cluster_accuracy", "kl"} <= set(found["metrics"])
-    assert set(found["skipped"]) == {"attribute_accuracy", "label_distance", "polar_error", "cartesian_error"}
+    unfit = {"attribute_accuracy", "label_accuracy", "label_distance", "polar_error", "cartesian_error"}
+    assert set(found["skipped"]) == unfit
     assert "no factors row and column, only shape, size, angle" in found["skipped"]["polar_error"]
     assert "left out: polar_error" in capsys.readouterr().out
     codes, factors = pool(checkpoints["joint"])
@@ -115,6 +116,25 @@ def test_latents_are_chosen_by_name(checkpoints: dict[str, Path]) -> None:
     score = found["metrics"]["mig_20"]["scores"]["mig_20"]["value"]
     assert score == pytest.approx(F.mig(codes[:, :2], factors)["mig_20"])
     assert found["latents"] == ["z"]
+
+
+def test_scores_take_arguments_and_say_so(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["sap_dip(threshold=0, groups=((0, 2),))", "beta_vae_dip(pairs=7, points=40, test_points=30)", "mig_20"]
+    assert evaluate("--ckpt_path", checkpoints["beta"], "--metrics", *names, "--split=all", "--resamples=0") == 0
+    found = json.loads(checkpoints["beta"].with_name("metrics.json").read_text())["metrics"]
+    codes, factors = (table.double().numpy() for table in pool(checkpoints["beta"]))
+    expected = {
+        "sap_dip": F.sap(codes, factors, categorical=(0,), threshold=0, groups=[[0, 2]]),
+        "beta_vae_dip": F.beta_vae_score(codes, factors, variant="dip", pairs=7, points=40, test_points=30),
+        "mig_20": F.mig(codes, factors),
+    }
+    assert list(found) == list(expected)
+    for name, scores in expected.items():
+        assert found[name]["scores"][name]["value"] == pytest.approx(scores[name], abs=1e-6)
+    sap, beta = found["sap_dip"]["arguments"], found["beta_vae_dip"]["arguments"]
+    assert (sap["threshold"], sap["groups"], sap["categorical"]) == (0, [[0, 2]], [0])
+    assert (beta["pairs"], beta["points"], beta["test_points"], beta["seed"]) == (7, 40, 30, 0)
+    assert "sap_dip " in capsys.readouterr().out  # scores keep their names
 
 
 def test_checkpoints_of_one_folder_do_not_overwrite_each_other(checkpoints: dict[str, Path], tmp_path: Path) -> None:
@@ -154,6 +174,22 @@ def test_infinity_is_written_as_text(checkpoints: dict[str, Path], tmp_path: Pat
         ),
         (["--ckpt_path", "BETA", "--metrics", "cluster_accuracy"], "BetaVAE has no discrete latent"),
         (["--ckpt_path", "BETA", "--metrics", "mig_20", "--images", "15"], "mig_20 does not fit: codes holds 10 rows"),
+        (
+            ["--ckpt_path", "BETA", "--metrics", "sap_dip(treshold=1)"],
+            "sap_dip has no argument 'treshold'; it takes categorical, threshold, groups, correlation",
+        ),
+        (["--ckpt_path", "BETA", "--metrics", "sap_reference(threshold=1)"], "no argument 'threshold'; it takes test_"),
+        (["--ckpt_path", "BETA", "--metrics", "polar_error(bins=2)"], "no argument 'bins'; it takes none"),
+        (["--ckpt_path", "BETA", "--metrics", "sap_dip(threshold='low')"], "sap_dip(threshold='low'): "),
+        (["--ckpt_path", "BETA", "--metrics", "sap_dip(threshold=open('x'))"], "with a plain value"),
+        (["--ckpt_path", "BETA", "--metrics", "sap_dip(threshold=1, threshold=2)"], "expected each argument once"),
+        (["--ckpt_path", "BETA", "--metrics", "sap_dip(0.1)"], "by name"),
+        (["--ckpt_path", "BETA", "--metrics", "sap_dip(threshold=1"], "lacks its closing bracket: quote it whole"),
+        (["--ckpt_path", "BETA", "--metrics", "sap_dip", "sap_dip(threshold=1)"], "sap_dip is named twice"),
+        (["--ckpt_path", "BETA", "--metrics", "beta_vae_dip(pairs=0)"], "pairs must be 1 or more, not 0"),
+        (["--ckpt_path", "BETA", "--metrics", "attribute_accuracy"], "attributes must be 0 or 1"),
+        (["--ckpt_path", "BETA", "--metrics", "attribute_accuracy", "--split", "all"], "fitted on training images"),
+        (["--ckpt_path", "BETA", "--metrics", "label_accuracy"], "BetaVAE decodes no labels"),
         (["--ckpt_path", "BETA", "--data", "BlobsDataModule"], "reads images of (1, 1, 2), but BlobsDataModule gives"),
         (["--ckpt_path", "BETA", "--data.test_sise", "3"], "SmallDataModule has no argument 'test_sise'"),
         (["--ckpt_path", "BETA", "--data.test_size", "0", "--split", "test"], "holds no test images"),

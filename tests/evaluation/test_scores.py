@@ -41,5 +41,6 @@ def test_what_model_and_data_determine_is_filled_in_once() -> None:
     for metric in (open_, closed):
         bind_known(metric, discrete=(4,), categorical=(0,))
         bind_known(metric, discrete=(4,), categorical=(0,))
-    assert definition(open_.score)["arguments"] == {"categorical": (0,), "threshold": 1e-6, "discrete": (4,)}
+    known = {"categorical": (0,), "discrete": (4,)}
+    assert definition(open_.score)["arguments"] == {**known, "threshold": 0.05, "groups": (), "correlation": None}
     assert definition(closed.score)["arguments"]["categorical"] == (1,)

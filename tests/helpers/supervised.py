@@ -19,6 +19,7 @@ SUPERVISED: dict[str, Callable[..., F.Scores]] = {
     "dci_fast_disentanglement": F.dci,
     "factor_vae_reference": few_votes,
     "factor_vae_parted": F.parted_factor_score,
+    "factor_vae_parted_pruned": partial(F.parted_factor_score, variant="parted_pruned"),
     "beta_vae_standardised": few_points,
     "beta_vae_dip": few_svm_points,
 }

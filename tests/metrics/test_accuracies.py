@@ -62,6 +62,24 @@ def test_attribute_bias_lies_in_the_middle_of_its_choices() -> None:
     assert scores["attribute_accuracy"] == 1
 
 
+def test_attributes_carry_their_names_without_those_that_training_never_sees() -> None:
+    codes, attributes = [[-2.0], [-1], [1], [2]], [[0, 0, 1], [0, 0, 0], [1, 0, 1], [1, 0, 0]]
+    found = F.attribute_accuracy(codes, attributes, test=(codes, attributes), attribute_names=("Male", "Hat", "Bangs"))
+    assert found["attribute_accuracy_Male"] == 1
+    assert set(found) == {f"attribute_accuracy{x}" for x in ("", "_Male", "_Bangs")}
+
+
+def test_label_accuracy_counts_observed_labels_alone() -> None:
+    """Label 0 is right twice in three, label 1 once in two; their mean weighs labels equally."""
+    decoded, labels = [[0, 1], [1, 1], [2, 0], [0, 0]], [[0, np.nan], [1, 1], [0, 1], [np.nan, np.nan]]
+    assert F.label_accuracy(decoded, labels, label_names=("angle", "distance")) == {
+        "label_accuracy": pytest.approx(7 / 12),
+        "label_accuracy_angle": pytest.approx(2 / 3),
+        "label_accuracy_distance": pytest.approx(1 / 2),
+    }
+    assert set(F.label_accuracy([[1]], [[1]])) == {"label_accuracy", "label_accuracy_0"}
+
+
 def test_active_units_and_kl_per_unit() -> None:
     codes = np.random.default_rng(0).normal(size=(5_000, 3)) * [1, 0.05, 0.2]
     assert F.active_units(codes) == {"active_units": 2}

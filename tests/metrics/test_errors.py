@@ -7,6 +7,7 @@ import pytest
 
 from tests.helpers.oracle import grid_sample, standardised
 from tests.helpers.supervised import SUPERVISED
+from vaezoo import metrics as M
 from vaezoo.metrics import functional as F
 
 FACTORS = grid_sample((3, 4), 200)
@@ -64,7 +65,15 @@ def test_every_unsupervised_score_refuses_broken_codes(score: Any) -> None:
         (lambda: F.label_distance(CODES, FACTORS[1:]), "must have one shape"),
         (lambda: F.cluster_accuracy(CODES, FACTORS), "labels"),
         (lambda: F.class_accuracy(CODES * np.nan, FACTORS[:, 0]), "NaN"),
-        (lambda: F.attribute_accuracy(CODES, FACTORS), "two values each"),
+        (lambda: F.attribute_accuracy(CODES, FACTORS, test=(CODES, FACTORS)), "two values each"),
+        (lambda: F.label_accuracy(CODES, FACTORS[1:]), "must have one shape"),
+        (lambda: F.label_accuracy(CODES, FACTORS * [1, np.nan]), "no image shows label 1"),
+        (lambda: F.sap(CODES, FACTORS, groups=[[0, 2]]), "2 continuous latents"),
+        (lambda: F.sap(CODES, FACTORS, groups=[[0, 1], [1]]), "once at most"),
+        (lambda: F.sap(CODES, FACTORS, correlation=0), "correlation=0 must be above 0"),
+        (lambda: M.SAP(threshold=-1), "threshold must be 0 or more"),
+        (lambda: M.BetaVAEScore("dip", pairs=0), "pairs must be 1 or more, not 0"),
+        (lambda: M.FactorVAEScore("parted", batch=-1), "batch must be 1 or more, not -1"),
         (lambda: F.bootstrap(F.mig, CODES, FACTORS, level=1), "level"),
     ],
 )

@@ -44,6 +44,11 @@ CASES: dict[str, tuple[Metric, tuple[Tensor, ...], set[str]]] = {
         (CODES, FACTORS),
         {f"factor_vae_parted{x}" for x in ("", "_active", "_seed")},
     ),
+    "factor pruned": (
+        M.FactorVAEScore("parted_pruned"),
+        (CODES, FACTORS),
+        {f"factor_vae_parted_pruned{x}" for x in ("", "_active", "_seed")},
+    ),
     "beta": (
         M.BetaVAEScore(points=500, test_points=500),
         (CODES, FACTORS),
@@ -76,16 +81,20 @@ CASES: dict[str, tuple[Metric, tuple[Tensor, ...], set[str]]] = {
     "cartesian": (M.CartesianError(), (CODES, FACTORS[:, :2]), {"cartesian_error"}),
     "class": (M.ClassAccuracy(), (CODES, FACTORS[:, 0]), {"class_accuracy"}),
     "cluster": (M.ClusterAccuracy(), (CODES, FACTORS[:, 0]), {"cluster_accuracy"}),
-    "attributes": (
-        M.AttributeAccuracy(),
-        (CODES, FACTORS > 1),
-        {"attribute_accuracy", "attribute_accuracy_seed", *(f"attribute_accuracy_{k}" for k in range(3))},
+    "label classes": (
+        M.LabelAccuracy(),
+        (CODES.round(), FACTORS),
+        {"label_accuracy", *(f"label_accuracy_{k}" for k in range(3))},
     ),
 }
 
 
 def test_every_shell_is_tested_and_every_score_documented() -> None:
-    shells = {type(metric).__name__ for metric, _, _ in CASES.values()} | {"UDR", "ReconstructionError"}
+    shells = {type(metric).__name__ for metric, _, _ in CASES.values()} | {
+        "UDR",
+        "ReconstructionError",
+        "AttributeAccuracy",
+    }
     assert shells == set(M.__all__)
     rows = (M.__doc__ or "").splitlines()
     for metric, tables, _ in CASES.values():
@@ -123,6 +132,24 @@ def test_udr_takes_a_batch_of_every_run() -> None:
     assert {key: value.item() for key, value in metric.compute().items()} == pytest.approx(expected)
     with pytest.raises(ValueError, match="runs, batch, latents"):
         metric.update(CODES, CODES)
+
+
+def test_attributes_are_fitted_on_training_images_and_scored_on_others() -> None:
+    metric, attributes, names = M.AttributeAccuracy(("a", "b", "c")), FACTORS > 1, ("a", "b", "c")
+    for rows in torch.arange(900).split(250):
+        train, test = rows[rows < 600], rows[rows >= 600]
+        metric.update(CODES[train], attributes[train], training=True)
+        metric.update(CODES[test], attributes[test])
+    train, test = (CODES[:600].numpy(), attributes[:600].numpy()), (CODES[600:].numpy(), attributes[600:].numpy())
+    expected = F.attribute_accuracy(*train, test=test, attribute_names=names)
+    assert list(expected) == ["attribute_accuracy", *(f"attribute_accuracy_{name}" for name in names)]
+    assert {key: value.item() for key, value in metric.compute().items()} == pytest.approx(expected)
+    metric.reset()
+    metric.update(CODES, attributes)
+    with pytest.raises(ValueError, match="no training images to fit on"):
+        metric.compute()
+    with pytest.raises(ValueError, match="must be 0 or 1"):
+        metric.update(CODES, FACTORS)
 
 
 def test_reconstruction_error_weighs_examples_equally() -> None:

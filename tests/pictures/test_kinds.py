@@ -31,7 +31,7 @@ class IndexDataModule(ToyDataModule):
         super().__init__(test_size=60, labels=labels, label_form="index")
 
 
-DATA = "--data=tests.figures.test_kinds.IndexDataModule"
+DATA = "--data=tests.pictures.test_kinds.IndexDataModule"
 NETWORK = '--model.network={"class_path": "DenseNetwork", "init_args": {"encoder_widths": [8], "decoder_widths": [8]}}'
 MODELS = {
     "beta": [DATA, "--model=BetaVAE", "--model.latent_dim=3"],

@@ -42,6 +42,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "budget": ({"budgets": {"short": {"max_steps": 3}}}, "budgets.short: 'max_steps' is no option"),
     "only": ({"budgets": {"short": {"only": "a"}}}, "budgets.short.only: expected a list of names"),
     "metric": ({"evaluate": {"metrics": ["mig"]}}, "no metric is called 'mig'"),
+    "metric's argument": (
+        {"evaluate": {"metrics": ["sap_dip(bins=3)"]}},
+        "study.yaml: sap_dip has no argument 'bins'; it takes categorical, threshold",
+    ),
     "resources": ({"resources": {"cpu": 1}}, "resources: unknown key 'cpu'; did you mean 'cpus'?"),
     "amount": ({"resources": {"cpus": "many"}}, "resources.cpus: expected a number"),
     "scheduler": ({"scheduler": {"class": "ASHA"}}, "scheduler: needs class, metric and mode"),
@@ -108,6 +112,12 @@ def test_the_grid_is_a_product_of_configurations_points_and_seeds() -> None:
     assert {run.seed for run in short} == {4}
     assert short[0].overrides["trainer.max_steps"] == 3
     assert short[0].evaluate == {"images": 5, "metrics": ["kl", "mig_20"]}
+
+
+def test_metrics_of_a_study_take_arguments() -> None:
+    metrics = ["sap_dip(threshold=0.01)", "beta_vae_dip(pairs=5, points=9)"]
+    (found,) = expand(read_study(study(evaluate={"metrics": metrics})))
+    assert found.scores() == ["evaluate", "--metrics", *metrics, "--ckpt_path"]
 
 
 def test_a_budget_may_run_some_places_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

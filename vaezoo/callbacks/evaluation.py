@@ -9,7 +9,8 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from vaezoo.metrics import MIG, SAP
-from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, categorical, discrete_sizes
+from vaezoo.metrics.base import FittedMetric
+from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, known_facts
 from vaezoo.models.base import VAE
 from vaezoo.types import AnyBatch, Batch
 
@@ -70,7 +71,7 @@ class EvaluateDisentanglement(Callback):
         data = data if isinstance(data, EvaluationData) else None
         for metric in self.metrics:
             metric.reset()
-            bind_known(metric, discrete=discrete_sizes(model, self.latents), categorical=categorical(data))
+            bind_known(metric, **known_facts(model, data, self.latents))
         was_training = model.training
         model.eval()
         with torch.no_grad():
@@ -78,6 +79,12 @@ class EvaluateDisentanglement(Callback):
                 encoded = Encoded(model, batch, factors, data, self.latents)
                 for metric in self.metrics:
                     encoded.update(metric)
+            fitted = [metric for metric in self.metrics if isinstance(metric, FittedMetric)]
+            if fitted and data is not None:
+                for batch, factors in data.evaluation_batches(self.images, "train", self.seed, model.device):
+                    encoded = Encoded(model, batch, factors, data, self.latents)
+                    for metric in fitted:
+                        encoded.update(metric, training=True)
         model.train(was_training)
         return self._computed()
 

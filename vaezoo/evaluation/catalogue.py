@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vaezoo.metrics import (
     DCI,
@@ -23,6 +23,7 @@ from vaezoo.metrics import (
     GaussianTotalCorrelation,
     GaussianWassersteinCorrelation,
     KLPerUnit,
+    LabelAccuracy,
     LabelDistance,
     Modularity,
     PolarError,
@@ -66,6 +67,7 @@ METRICS = {
     "dci_reference": Entry(partial(DCI, "reference"), 0, False, _DCI),
     "factor_vae_reference": Entry(FactorVAEScore, 20),
     "factor_vae_parted": Entry(partial(FactorVAEScore, "parted"), 100, False),
+    "factor_vae_parted_pruned": Entry(partial(FactorVAEScore, "parted_pruned"), 100, False),
     "beta_vae_standardised": Entry(BetaVAEScore, 20),
     "beta_vae_reference": Entry(partial(BetaVAEScore, "reference"), 20, False),
     "beta_vae_dip": Entry(partial(BetaVAEScore, "dip"), 20, False),
@@ -84,14 +86,15 @@ METRICS = {
     "class_accuracy": Entry(ClassAccuracy),
     "cluster_accuracy": Entry(ClusterAccuracy),
     "attribute_accuracy": Entry(AttributeAccuracy),
+    "label_accuracy": Entry(LabelAccuracy),
     "label_distance": Entry(LabelDistance),
     "polar_error": Entry(PolarError),
     "cartesian_error": Entry(CartesianError),
 }
 
 
-DETAIL = re.compile(r"_(seed|train|\d+)$")
-"""What the names of details end in: seeds, scores on training images, and single latents or labels."""
+DETAIL = re.compile(r"_(seed|train|\d+)$|^attribute_accuracy_")
+"""Names of details: seeds, scores on training images, single latents or labels, and each of 40 attributes."""
 
 _FAMILIES = {
     FactorVAEScore: "FactorVAE score",
@@ -110,10 +113,11 @@ def check(names: Sequence[str]) -> None:
             raise ValueError(f"no metric is called {name!r}{hint} Known: {', '.join(METRICS)}")
 
 
-def build(name: str, seed: int) -> ScoreMetric:
+def build(name: str, seed: int, **arguments: Any) -> ScoreMetric:
     """Make the shell of a score."""
     make = METRICS[name].build
-    return make(seed=seed) if "seed" in inspect.signature(make).parameters else make()
+    seeds = {"seed": seed} if "seed" in inspect.signature(make).parameters else {}
+    return make(**seeds, **arguments)
 
 
 def score_names(name: str) -> list[str]:

@@ -9,7 +9,8 @@ import torch
 from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
-from vaezoo.evaluation.catalogue import METRICS, check
+from vaezoo.evaluation.arguments import read_scores
+from vaezoo.evaluation.catalogue import METRICS
 from vaezoo.evaluation.report import score_rows, score_table, write_csv, write_json
 from vaezoo.evaluation.scores import Evaluation, evaluate
 from vaezoo.runs.data import RunData, split_data_options
@@ -28,7 +29,7 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
-    check(options.metrics or ())
+    read_scores(options.metrics or ())
     for name, least in (("images", 1), ("resamples", 0), ("seed", 0)):
         if (value := options[name]) is not None and value < least:
             raise ValueError(f"--{name} must be {least} or more, not {value}")
@@ -92,7 +93,11 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument("--ckpt_path", nargs="+", type=str, required=True, help="Checkpoints; several are compared.")
     parser.add_argument(
-        "--metrics", nargs="+", type=str, help=f"Scores, of {', '.join(METRICS)}; by default, what fits."
+        "--metrics",
+        nargs="+",
+        type=str,
+        help=f"Scores, of {', '.join(METRICS)}; by default, what fits. Arguments of a score follow its name, such as "
+        "'sap_dip(threshold=0.01)' or 'beta_vae_dip(pairs=100, points=5000)'; metrics.json names them all.",
     )
     parser.add_argument("--images", type=int, default=10_000, help="Images of the pool that is encoded.")
     parser.add_argument(

@@ -1,17 +1,19 @@
 """Scores of one model on one pool of images, with intervals."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from vaezoo.evaluation.catalogue import METRICS, build, check
-from vaezoo.metrics.base import ScoreMetric
-from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, categorical, code_columns, discrete_sizes
+from vaezoo.evaluation.arguments import read_scores
+from vaezoo.evaluation.catalogue import METRICS, build
+from vaezoo.metrics.base import FittedMetric, ScoreMetric
+from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, code_columns, known_facts
 from vaezoo.metrics.functional import Interval, Scores, bootstrap
 from vaezoo.metrics.functional.bootstrap import Method
 from vaezoo.metrics.functional.pool import hold_out
@@ -64,7 +66,8 @@ def evaluate(
     Args:
         model: A model, in evaluation; its device is used.
         data: Where the images come from, set up.
-        metrics: Names of the catalogue; where None, its defaults as far as they fit the model and the data.
+        metrics: Names of the catalogue, with arguments as in `read_scores`; defaults to those of its defaults that
+            fit the model and the data.
         images: Most images of the pool.
         split: Part of the data that they come from.
         seed: Seed of the pool, of the scores and of the intervals.
@@ -74,27 +77,43 @@ def evaluate(
     Raises:
         ValueError: A metric that was named is unknown, or does not fit the model or the data.
     """
-    check(metrics or ())
-    names = metrics or [name for name, entry in METRICS.items() if entry.default]
+    chosen = read_scores(metrics or [name for name, entry in METRICS.items() if entry.default])
     code_columns(model, latents)  # an unknown latent is no matter of single metrics
-    shells = {name: build(name, seed) for name in names}
-    for shell in shells.values():
-        bind_known(shell, discrete=discrete_sizes(model, latents), categorical=categorical(data))
+    shells = {name: build(name, seed, **arguments) for name, arguments in chosen.items()}
     results: dict[str, Result] = {}
     skipped: dict[str, str] = {}
-    count = 0
-    with torch.no_grad():
-        batches = data.evaluation_batches(images, split, seed, model.device)
+    fitting = partial(_fitting, skipped=None if metrics else skipped)
+    for name, shell in shells.items():
+        bind_known(shell, **known_facts(model, data, latents))
+        with fitting(name):
+            _check_held_out(shell, split)
+
+    def encode(part: Split, names: Iterable[str], training: bool = False) -> int:
+        count = 0
+        batches = data.evaluation_batches(images, part, seed, model.device)
         for batch, factors in tqdm(batches, "encoding", unit="batch", leave=False, disable=None):
             encoded = Encoded(model, batch, factors, data, latents)
             count += len(factors)
             for name in [name for name in names if name not in skipped]:
-                with _fitting(name, None if metrics else skipped):
-                    encoded.update(shells[name])
-    for name in tqdm([name for name in names if name not in skipped], "scores", leave=False, disable=None):
-        with _fitting(name, None if metrics else skipped):
+                with fitting(name):
+                    encoded.update(shells[name], training)
+        return count
+
+    with torch.no_grad():
+        count = encode(split, shells)
+        fitted = [name for name, shell in shells.items() if isinstance(shell, FittedMetric) and name not in skipped]
+        training = encode("train", fitted, training=True) if fitted else 0
+    for name in tqdm([name for name in shells if name not in skipped], "scores", leave=False, disable=None):
+        with fitting(name):
             results[name] = score(shells[name], METRICS[name].resamples if resamples is None else resamples, seed)
+            if name in fitted:
+                results[name].definition["fitted_on"] = {"split": "train", "images": training}
     return Evaluation(results, skipped, count)
+
+
+def _check_held_out(shell: ScoreMetric, split: Split) -> None:
+    if isinstance(shell, FittedMetric) and split in ("train", "all"):
+        raise ValueError(f"it is fitted on training images, which split {split!r} holds: score test or val images")
 
 
 @contextmanager
@@ -114,19 +133,20 @@ def score(shell: ScoreMetric, resamples: int, seed: int) -> Result:
     A score that holds images out is drawn anew from either part among itself: a copy of a training image must not
     come up in the test.
     """
-    tables, arguments = shell.tables(), inspect.signature(shell.score).parameters
-    scores = shell.score(*tables)
+    arguments = inspect.signature(shell.score).parameters
+    scores = shell.scores()
     if not resamples:
         return Result(scores, {}, {**definition(shell.score), "interval": None})
     method: Method = "percentile" if resamples >= FEW else "normal"
     draw = partial(bootstrap, shell.score, resamples=resamples, level=LEVEL, method=method, seed=seed)
-    if holds_out := "test_fraction" in arguments:
+    tables: Sequence[ArrayLike] = shell.tables()
+    test = shell.test_pool()
+    if "test_fraction" in arguments:
         codes, factors = tables
         part = hold_out(codes, factors, None, arguments["test_fraction"].default, arguments["seed"].default)
-        intervals = draw(part.codes, part.labels, test=(part.test_codes, part.test_labels))
-    else:
-        intervals = draw(*tables)
-    drawn = "training and held-out images, each among themselves" if holds_out else "images"
+        tables, test = (part.codes, part.labels), (part.test_codes, part.test_labels)
+    intervals = draw(*tables, test=test)
+    drawn = "images" if test is None else "training and held-out images, each among themselves"
     interval = {"level": LEVEL, "resamples": resamples, "method": method, "drawn": drawn}
     return Result(scores, intervals, {**definition(shell.score), "interval": interval})
 

@@ -8,7 +8,8 @@ scalars by `compute`; `metric(codes, factors)` does both. The name of a score te
 | `MIG` | `mig_20` (the number of bins), `mig_adaptive` | |
 | `SAP` | `sap_dip`, `sap_reference` | reference: `…_seed` |
 | `DCI` | `dci_fast_disentanglement`, `…_completeness`, `…_informativeness`; `dci_reference_…` | `…_train`, `…_seed` |
-| `FactorVAEScore` | `factor_vae_reference`, `factor_vae_parted` | `…_active` (latents), `…_train`, `…_seed` |
+| `FactorVAEScore` | `factor_vae_reference` | `…_active` (latents), `…_train`, `…_seed` |
+| `FactorVAEScore` | `factor_vae_parted`, `factor_vae_parted_pruned` | `…_active`, `…_seed` |
 | `BetaVAEScore` | `beta_vae_standardised`, `beta_vae_reference`, `beta_vae_dip` | `…_train`, `…_seed` |
 | `BetaVAEScore` | `beta_vae_dip_continuous` (without factors that are categories) | the same |
 | `Modularity` | `modularity_reference`, `modularity_active` | |
@@ -25,7 +26,8 @@ scalars by `compute`; `metric(codes, factors)` does both. The name of a score te
 | `CartesianError` | `cartesian_error` | |
 | `ClassAccuracy` | `class_accuracy` | |
 | `ClusterAccuracy` | `cluster_accuracy` | |
-| `AttributeAccuracy` | `attribute_accuracy` (mean over attributes) | `…_0`, …, `…_seed` |
+| `AttributeAccuracy` | `attribute_accuracy` (mean over attributes) | one an attribute, by its name |
+| `LabelAccuracy` | `label_accuracy` (mean over labels) | one a label, by its name |
 | `ReconstructionError` | `reconstruction_error_squared`, `reconstruction_error_bernoulli` | |
 
 Codes may end in the probability vectors of discrete latents: `discrete=(10, 3)` says that the last 13 columns are two
@@ -39,6 +41,7 @@ from vaezoo.metrics.labels import (
     CartesianError,
     ClassAccuracy,
     ClusterAccuracy,
+    LabelAccuracy,
     LabelDistance,
     PolarError,
     ReconstructionError,
@@ -71,6 +74,7 @@ __all__ = [
     "GaussianTotalCorrelation",
     "GaussianWassersteinCorrelation",
     "KLPerUnit",
+    "LabelAccuracy",
     "LabelDistance",
     "Modularity",
     "PolarError",

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from vaezoo.metrics.functional.pool import Scores
+from vaezoo.metrics.functional.pool import Pool, Scores
 
 
 class ScoreMetric(Metric):
@@ -34,9 +34,18 @@ class ScoreMetric(Metric):
         """Return what `score` reads, all rows so far."""
         raise NotImplementedError
 
+    def test_pool(self) -> Pool | None:
+        """Return what a score that is fitted on `tables` is scored on; None for all others."""
+        return None
+
+    def scores(self) -> Scores:
+        """Return the scores of all rows so far."""
+        test = self.test_pool()
+        return self.score(*self.tables()) if test is None else self.score(*self.tables(), test=test)
+
     def compute(self) -> dict[str, Tensor]:
         """Return the scores of all rows so far, float64 scalars on the CPU."""
-        return as_tensors(self.score(*self.tables()))
+        return as_tensors(self.scores())
 
 
 class CodeMetric(ScoreMetric):
@@ -87,6 +96,40 @@ class PoolMetric(ScoreMetric):
 
     def tables(self) -> tuple[NDArray[np.float64], ...]:
         """Return the codes and factors so far."""
+        return as_array(self.codes), as_array(self.factors)
+
+
+class FittedMetric(PoolMetric):
+    """A score that is fitted on training images and scored on others; an evaluation encodes a pool of either.
+
+    Args:
+        score: Function of the training codes (N, D) and factors (N, K), and of those to score on as `test`.
+    """
+
+    training_codes: list[Tensor]
+    training_factors: list[Tensor]
+
+    def __init__(self, score: Callable[..., Scores]) -> None:
+        super().__init__(score)
+        self.add_state("training_codes", default=[], dist_reduce_fx="cat")
+        self.add_state("training_factors", default=[], dist_reduce_fx="cat")
+
+    def update(self, codes: Tensor, factors: Tensor, training: bool = False) -> None:
+        """Add a batch of codes (B, D) and factors (B, K), to score on or, from training images, to fit on."""
+        if training:
+            self.training_codes.append(codes.detach())
+            self.training_factors.append(factors.detach())
+        else:
+            super().update(codes, factors)
+
+    def tables(self) -> tuple[NDArray[np.float64], ...]:
+        """Return the codes and factors of training images so far."""
+        if not len(self.training_codes):
+            raise ValueError("there are no training images to fit on: call update with training=True")
+        return as_array(self.training_codes), as_array(self.training_factors)
+
+    def test_pool(self) -> Pool | None:
+        """Return the codes and factors to score on so far."""
         return as_array(self.codes), as_array(self.factors)
 
 

@@ -3,13 +3,14 @@
 import inspect
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from vaezoo.metrics.base import ScoreMetric
+from vaezoo.functional import observed_labels
+from vaezoo.metrics.base import FittedMetric, ScoreMetric
 from vaezoo.models.base import VAE
 from vaezoo.types import Batch, Forward
 
@@ -48,6 +49,25 @@ class InfersLabels(Protocol):
 
     def infer_labels(self, x: Tensor) -> Tensor:
         """Labels of images, (B, K)."""
+
+
+@runtime_checkable
+class DecodesLabels(Protocol):
+    """A model that decodes one-hot labels from its codes."""
+
+    label_sizes: tuple[int, ...]
+
+    def classify(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Class of each label, (B, labels)."""
+
+
+@runtime_checkable
+class NamesLabels(Protocol):
+    """Data whose labels have names."""
+
+    @property
+    def labelled_names(self) -> tuple[str, ...]:
+        """Names of the labels, in their order."""
 
 
 class Encoded:
@@ -127,10 +147,29 @@ class Encoded:
             raise ValueError(f"{type(self.model).__name__} infers no labels")
         return self.model.infer_labels(self.batch.x)
 
-    def update(self, metric: Metric) -> None:
-        """Add the batch to a score."""
+    @property
+    def decoded_labels(self) -> Tensor:
+        """Classes of the labels that the model decodes from its mean codes, (B, labels)."""
+        return self._decoder_of_labels().classify(self.batch.x, self.batch.y)
+
+    @property
+    def label_classes(self) -> Tensor:
+        """Classes of the one-hot labels, NaN for those that are not observed, (B, labels)."""
+        sizes = self._decoder_of_labels().label_sizes
+        known, observed = observed_labels(self.labels, sizes)
+        classes = torch.stack([label.argmax(1) for label in known.split(list(sizes), dim=1)], dim=1)
+        return torch.where(observed, classes.float(), torch.nan)
+
+    def _decoder_of_labels(self) -> DecodesLabels:
+        if not isinstance(self.model, DecodesLabels):
+            raise ValueError(f"{type(self.model).__name__} decodes no labels")
+        return self.model
+
+    def update(self, metric: Metric, training: bool = False) -> None:
+        """Add the batch to a score, of training images to what it is fitted on."""
         reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
-        metric.update(*(getattr(self, name) for name in reads))
+        purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
+        metric.update(*(getattr(self, name) for name in reads), **purpose)
 
 
 def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
@@ -157,7 +196,17 @@ def categorical(data: EvaluationData | None) -> tuple[int, ...]:
     return tuple(k for k, kind in enumerate(data.factor_kinds if data is not None else ()) if kind == "categorical")
 
 
-def bind_known(metric: Metric, **known: tuple[int, ...]) -> None:
+def known_facts(model: VAE, data: EvaluationData | None, latents: Sequence[str] | None) -> dict[str, tuple[Any, ...]]:
+    """What model and data determine of a score's arguments, by name."""
+    return {
+        "discrete": discrete_sizes(model, latents),
+        "categorical": categorical(data),
+        "attribute_names": tuple(data.factor_names) if data is not None else (),
+        "label_names": tuple(data.labelled_names) if isinstance(data, NamesLabels) else (),
+    }
+
+
+def bind_known(metric: Metric, **known: tuple[Any, ...]) -> None:
     """Tell a score what model and data determine, where its constructor left that empty.
 
     Args:

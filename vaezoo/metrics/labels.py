@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, mse_loss
 
 from vaezoo.metrics import functional
-from vaezoo.metrics.base import PoolMetric, ScoreMetric, as_array
+from vaezoo.metrics.base import FittedMetric, PoolMetric, ScoreMetric, as_array
 
 
 class LabelDistance(PoolMetric):
@@ -60,16 +60,34 @@ class ClusterAccuracy(PoolMetric):
         super().__init__(functional.cluster_accuracy)
 
 
-class AttributeAccuracy(PoolMetric):
+class AttributeAccuracy(FittedMetric):
     """Accuracy of binary attributes (B, K) along differences of mean codes (Kumar et al., 2018, Table 2).
 
     Args:
-        test_fraction: Share of the rows held out.
-        seed: Seed of the split.
+        attribute_names: Names of the attributes; an evaluation takes them from the data.
     """
 
-    def __init__(self, test_fraction: float = 1 / 3, seed: int = 0) -> None:
-        super().__init__(partial(functional.attribute_accuracy, test_fraction=test_fraction, seed=seed))
+    def __init__(self, attribute_names: tuple[str, ...] = ()) -> None:
+        super().__init__(partial(functional.attribute_accuracy, attribute_names=attribute_names))
+
+    def update(self, codes: Tensor, factors: Tensor, training: bool = False) -> None:
+        """Add a batch of codes (B, D) and attributes (B, K), 0 or 1 each."""
+        if not ((factors == 0) | (factors == 1)).all():
+            raise ValueError("attributes must be 0 or 1: pass one column for each value of a category")
+        super().update(codes, factors, training)
+
+
+class LabelAccuracy(PoolMetric):
+    """Accuracy of labels decoded from the mean code (WeLa-VAE, Table 1), from classes (B, L) and labels (B, L).
+
+    Args:
+        label_names: Names of the labels; an evaluation takes them from the data.
+    """
+
+    reads = ("decoded_labels", "label_classes")
+
+    def __init__(self, label_names: tuple[str, ...] = ()) -> None:
+        super().__init__(partial(functional.label_accuracy, label_names=label_names))
 
 
 class ReconstructionError(ScoreMetric):

@@ -1,11 +1,13 @@
 """Disentanglement scores that compare codes with known factors."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 from vaezoo.metrics import functional
 from vaezoo.metrics.base import PoolMetric
 from vaezoo.metrics.functional.beta_vae import Variant
+from vaezoo.metrics.functional.pool import Scores, positive
 
 
 class MIG(PoolMetric):
@@ -35,6 +37,8 @@ class SAP(PoolMetric):
             which depends on the scale of the codes.
         categorical: Columns of the factors that are categories ("dip"; "reference" takes all for categories).
         threshold: Latents with a smaller standard deviation are inactive ("dip").
+        groups: Continuous latents, by column, that are scored as one ("dip").
+        correlation: Latents that correlate by this much or more are scored as one ("dip").
         test_fraction: Share of the rows held out ("reference").
         seed: Seed of that split ("reference").
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
@@ -44,12 +48,17 @@ class SAP(PoolMetric):
         self,
         variant: Literal["dip", "reference"] = "dip",
         categorical: tuple[int, ...] = (),
-        threshold: float = 1e-6,
+        threshold: float = 0.05,
+        groups: tuple[tuple[int, ...], ...] = (),
+        correlation: float | None = None,
         test_fraction: float = 1 / 3,
         seed: int = 0,
         discrete: tuple[int, ...] = (),
     ) -> None:
+        if threshold < 0:
+            raise ValueError(f"threshold must be 0 or more, not {threshold}")
         dip = partial(functional.sap, categorical=categorical, threshold=threshold, discrete=discrete)
+        dip = partial(dip, groups=groups, correlation=correlation)
         svm = partial(functional.sap_svm, test_fraction=test_fraction, seed=seed, discrete=discrete)
         super().__init__(dip if variant == "dip" else svm)
 
@@ -82,18 +91,19 @@ class FactorVAEScore(PoolMetric):
 
     Args:
         variant: "reference" draws votes from the pool and scores the map on fresh ones; "parted" cuts the pool into
-            batches of one factor value and scores the map on the votes it was fitted on, as PartedVAE does.
+            batches of one factor value and scores the map on the votes it was fitted on, without those that inactive
+            latents win, as PartedVAE does; "parted_pruned" is the same with votes of active latents alone.
         votes: Votes that the map is fitted on ("reference").
         test_votes: Votes that it is scored on ("reference").
-        batch: Rows of a vote; None is 64, or 100 for "parted".
-        threshold: Least standard deviation of an active latent; None is 0.05, or 0.1 for "parted".
+        batch: Rows of a vote; defaults to 64, or 100 for "parted" and "parted_pruned".
+        threshold: Least standard deviation of an active latent; defaults to 0.05, or 0.1 for those two.
         seed: Seed of the votes.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
 
     def __init__(
         self,
-        variant: Literal["reference", "parted"] = "reference",
+        variant: Literal["reference", "parted", "parted_pruned"] = "reference",
         votes: int = 10_000,
         test_votes: int = 5_000,
         batch: int | None = None,
@@ -101,11 +111,14 @@ class FactorVAEScore(PoolMetric):
         seed: int = 0,
         discrete: tuple[int, ...] = (),
     ) -> None:
-        reference = partial(functional.factor_vae_score, votes=votes, test_votes=test_votes)
+        positive(votes=votes, test_votes=test_votes, batch=2 if batch is None else batch)
         rows, deviation = (64, 0.05) if variant == "reference" else (100, 0.1)
+        score: Callable[..., Scores] = partial(functional.factor_vae_score, votes=votes, test_votes=test_votes)
+        if variant != "reference":
+            score = partial(functional.parted_factor_score, variant=variant)
         super().__init__(
             partial(
-                reference if variant == "reference" else functional.parted_factor_score,
+                score,
                 batch=rows if batch is None else batch,
                 threshold=deviation if threshold is None else threshold,
                 seed=seed,
@@ -123,7 +136,7 @@ class BetaVAEScore(PoolMetric):
             factors that are categories.
         points: Points that the classifier is fitted on.
         test_points: Points that it is scored on.
-        batch: Pairs averaged into one point.
+        pairs: Pairs averaged into one point.
         seed: Seed of the pairs.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
         categorical: Columns of the factors that are categories ("dip_continuous").
@@ -134,13 +147,14 @@ class BetaVAEScore(PoolMetric):
         variant: Variant = "standardised",
         points: int = 10_000,
         test_points: int = 5_000,
-        batch: int = 64,
+        pairs: int = 64,
         seed: int = 0,
         discrete: tuple[int, ...] = (),
         categorical: tuple[int, ...] = (),
     ) -> None:
+        positive(points=points, test_points=test_points, pairs=pairs)
         score = partial(functional.beta_vae_score, variant=variant, points=points, test_points=test_points)
-        super().__init__(partial(score, batch=batch, seed=seed, discrete=discrete, categorical=categorical))
+        super().__init__(partial(score, pairs=pairs, seed=seed, discrete=discrete, categorical=categorical))
 
 
 class Modularity(PoolMetric):

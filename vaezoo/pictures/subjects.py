@@ -76,8 +76,8 @@ class Subject:
     @property
     def label(self) -> str:
         """Name of the run, or of the file where it lies in no run."""
-        path = self.path.resolve()
-        return path.parts[-4] if path.parent.name == "checkpoints" and len(path.parts) > 4 else path.stem
+        run = RunFolder.of(self.path.resolve())
+        return run.path.parent.name if self.path.resolve().parent == run.checkpoints else self.path.stem
 
     @property
     def title(self) -> str:

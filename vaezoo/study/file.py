@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from vaezoo.evaluation.catalogue import check
+from vaezoo.evaluation.arguments import read_scores
 from vaezoo.study.checks import known, mapping, names
 from vaezoo.study.plot_section import Plot, read_plots
 from vaezoo.study.stopping import SCHEDULERS
@@ -176,7 +176,7 @@ def _budgets(given: Any) -> dict[str, dict[str, Any]]:
 def _evaluate(given: Any, where: str) -> dict[str, Any]:
     evaluate = mapping(given, where)
     known(evaluate, EVALUATE, where)
-    check(names(evaluate.get("metrics", []), f"{where}.metrics"))
+    read_scores(names(evaluate.get("metrics", []), f"{where}.metrics"))
     return evaluate
 
 

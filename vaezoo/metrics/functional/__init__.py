@@ -4,6 +4,7 @@ from vaezoo.metrics.functional.accuracy import (
     attribute_accuracy,
     class_accuracy,
     cluster_accuracy,
+    label_accuracy,
     label_distance,
     reconstruction_error,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "gaussian_wasserstein_correlation",
     "irs",
     "kl_per_unit",
+    "label_accuracy",
     "label_distance",
     "mig",
     "modularity",

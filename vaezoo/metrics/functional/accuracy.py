@@ -1,12 +1,13 @@
 """Accuracies and distances between what a model infers and the labels."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
-from vaezoo.metrics.functional.pool import Labels, Pool, Scores, as_codes, hold_out
+from vaezoo.metrics.functional.pool import Labels, Pool, Scores, as_codes, hold_out, varying
 
 
 def label_distance(predictions: ArrayLike, labels: ArrayLike) -> Scores:
@@ -76,23 +77,22 @@ def attribute_accuracy(
     codes: ArrayLike,
     attributes: ArrayLike,
     *,
-    test: Pool | None = None,
-    test_fraction: float = 1 / 3,
-    seed: int = 0,
+    test: Pool,
+    attribute_names: Sequence[str] = (),
 ) -> Scores:
     """Test accuracy of binary attributes along the difference of class means (Kumar et al., 2018, Table 2).
 
-    The bias minimises the hinge loss exactly: its slope rises by one at each of the points y - s, from minus the
-    number of positives, so the minimum lies between the two middle ones of that rank.
+    Directions and biases are fitted on training images. The bias minimises the hinge loss exactly: its slope rises by
+    one at each of the points y - s, from minus the number of positives, so the minimum lies between the two middle
+    ones of that rank.
 
     Args:
-        codes: Codes (N, D).
-        attributes: Attributes (N, K) of two values each; the greater one is positive.
-        test: Codes and attributes to score on; without them a share of the rows is held out.
-        test_fraction: That share.
-        seed: Seed of the split.
+        codes: Codes of training images (N, D).
+        attributes: Their attributes (N, K) of two values each; the greater one is positive.
+        test: Codes and attributes of the images to score on.
+        attribute_names: Names of the attributes, which their accuracies carry; numbers from 0 without them.
     """
-    part = hold_out(codes, attributes, test, test_fraction, seed)
+    part = hold_out(codes, attributes, test)
     if part.labels.max() > 1:
         raise ValueError("attributes must have two values each: pass one column for each value of a category")
     positives = part.labels.sum(axis=0)  # (K,)
@@ -103,5 +103,27 @@ def attribute_accuracy(
     columns = np.arange(len(positives))
     bias = (kinks[positives - 1, columns] + kinks[positives, columns]) / 2
     right = (part.test_codes @ direction + bias > 0) == part.test_labels
-    each = {f"attribute_accuracy_{k}": float(share) for k, share in enumerate(right.mean(axis=0))}
-    return {"attribute_accuracy": float(right.mean()), **each, "attribute_accuracy_seed": seed}
+    names = attribute_names or range(np.shape(attributes)[1])
+    kept = [name for name, moves in zip(names, varying(as_codes(attributes)), strict=True) if moves]
+    each = {f"attribute_accuracy_{k}": float(share) for k, share in zip(kept, right.mean(axis=0), strict=True)}
+    return {"attribute_accuracy": float(right.mean()), **each}
+
+
+def label_accuracy(classes: ArrayLike, labels: ArrayLike, *, label_names: Sequence[str] = ()) -> Scores:
+    """Share of each label that a model decodes as it is, and the mean over labels (WeLa-VAE, Table 1).
+
+    Args:
+        classes: Decoded class of each label (N, L).
+        labels: True classes (N, L); NaN for a label that is not observed, which counts nowhere.
+        label_names: Names of the labels, which their accuracies carry; numbers from 0 without them.
+    """
+    guess, truth = as_codes(classes, 1, "classes"), np.asarray(labels, dtype=np.float64)
+    if guess.shape != truth.shape:
+        raise ValueError(f"classes {guess.shape} and labels {truth.shape} must have one shape")
+    observed = (~np.isnan(truth)).sum(axis=0)
+    if not observed.all():
+        raise ValueError(f"no image shows label {int(observed.argmin())}: score images whose labels are observed")
+    shares = (guess == truth).sum(axis=0) / observed
+    names = label_names or range(len(shares))
+    each = {f"label_accuracy_{name}": float(share) for name, share in zip(names, shares, strict=True)}
+    return {"label_accuracy": float(shares.mean()), **each}

@@ -29,7 +29,7 @@ def beta_vae_score(
     variant: Variant = "standardised",
     points: int = 10_000,
     test_points: int = 5_000,
-    batch: int = 64,
+    pairs: int = 64,
     seed: int = 0,
     discrete: Sequence[int] = (),
     categorical: Sequence[int] = (),
@@ -45,7 +45,7 @@ def beta_vae_score(
             "dip_continuous" the same without factors that are categories: the paper does not name its factors.
         points: Points that the classifier is fitted on.
         test_points: Points that it is scored on.
-        batch: Pairs averaged into one point.
+        pairs: Pairs averaged into one point.
         seed: Seed of the pairs.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
         categorical: Columns of the factors that are categories ("dip_continuous").
@@ -57,7 +57,7 @@ def beta_vae_score(
         raise ValueError("factors has one column that varies: this score tells factors apart and needs two")
     rng, groups, starts = np.random.default_rng(seed), group_rows(as_labels(v)), first_columns(z, discrete)
     factor = rng.integers(v.shape[1], size=points + test_points)
-    left = draw_anchors(groups, factor[:, None], (len(factor), batch), rng)
+    left = draw_anchors(groups, factor[:, None], (len(factor), pairs), rng)
     right = draw_fellows(groups, factor[:, None], left, left.shape, rng)
     x = distances(z, left, right, starts)
     if variant == "standardised":

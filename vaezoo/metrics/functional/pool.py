@@ -21,6 +21,13 @@ class Holdout(NamedTuple):
     test_labels: Labels  # (M, K)
 
 
+def positive(**counts: int) -> None:
+    """Raise ValueError for a count, named, that is not 1 or more."""
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name} must be 1 or more, not {count}")
+
+
 def as_codes(codes: ArrayLike, rows: int = 2, name: str = "codes") -> Array:
     """Check one table of numbers and return it in float64.
 
@@ -77,7 +84,9 @@ def in_own_order(*tables: Array) -> tuple[Array, ...]:
     return tuple(table[order] for table in tables)
 
 
-def hold_out(codes: ArrayLike, factors: ArrayLike, test: Pool | None, test_fraction: float, seed: int) -> Holdout:
+def hold_out(
+    codes: ArrayLike, factors: ArrayLike, test: Pool | None, test_fraction: float = 1 / 3, seed: int = 0
+) -> Holdout:
     """Set rows aside for testing.
 
     Args:

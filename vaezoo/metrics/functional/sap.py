@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vaezoo.metrics.functional.binning import digitise, equal_mass_edges, joint_counts
+from vaezoo.metrics.functional.groups import Groups, discriminant, group_latents
 from vaezoo.metrics.functional.pool import (
     Array,
     Holdout,
@@ -31,18 +32,26 @@ def sap(
     factors: ArrayLike,
     *,
     categorical: Sequence[int] = (),
-    threshold: float = 1e-6,
+    threshold: float = 0.05,
+    groups: Groups = (),
+    correlation: float | None = None,
     discrete: Sequence[int] = (),
 ) -> Scores:
     """SAP score of DIP-VAE (Kumar et al., 2018, Sec. 3): R² for ordered factors, balanced accuracy for categories.
 
-    A category is read from a latent by as many thresholds as it has classes, less one, fitted on the same rows.
+    A category is read from a latent by as many thresholds as it has classes, less one, fitted on the same rows. The
+    paper suggests to score latents that belong together as one: a group explains an ordered factor by the linear fit
+    on all its latents, and tells a category by thresholds on their best linear discriminant, or on its best latent.
+    The gap is then that of the two best groups.
 
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
         categorical: Columns of the factors that are categories; the others are ordered.
-        threshold: Latents with a smaller standard deviation are inactive and score 0.
+        threshold: Latents with a smaller standard deviation are inactive and score 0 ("close to 0" in the paper).
+        groups: Continuous latents, by column, that are scored as one; those not named stand alone.
+        correlation: Latents that correlate by this much or more, directly or through others, form a group; None
+            for no such groups.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
     z, v = as_pool(codes, factors, rows=3)
@@ -54,8 +63,23 @@ def sap(
     table[:, ~is_category] = explained_variance(z, v[:, ~is_category], starts)
     if is_category.any():
         table[:, is_category] = threshold_accuracy(z, as_labels(v[:, is_category]), starts, discrete)
-    table[np.add.reduceat(z.var(axis=0, ddof=1), starts) <= threshold**2] = 0
+    active = np.add.reduceat(z.var(axis=0, ddof=1), starts) > threshold**2
+    table[~active] = 0
+    for members in group_latents(z[:, : len(starts) - len(discrete)], active, groups, correlation):
+        best = table[members].max(axis=0)
+        table[members] = 0  # one row speaks for all
+        table[members[0]] = np.maximum(best, _as_one(z[:, members], v, is_category))
     return {"sap_dip": float(top_two_gap(table).mean())}
+
+
+def _as_one(codes: Array, factors: Array, is_category: NDArray[np.bool_]) -> Array:
+    """Return how well several latents together tell each factor, shape (K,)."""
+    start = np.zeros(1, dtype=np.intp)  # all columns are one latent
+    scores = explained_variance(codes, factors, start)
+    for k in np.flatnonzero(is_category):
+        label = as_labels(factors[:, [k]])
+        scores[:, k] = threshold_accuracy(discriminant(codes, label[:, 0]), label, start, ())[:, 0]
+    return scores.reshape(-1)
 
 
 def explained_variance(codes: Array, factors: Array, starts: NDArray[np.intp]) -> Array:
