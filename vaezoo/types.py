@@ -68,7 +68,7 @@ class Batch(NamedTuple):
             return self
         if self.x.dtype != torch.uint8:
             raise TypeError(f"images are {self.x.dtype}: give floats in [0, 1], or bytes (torch.uint8) from 0 to 255")
-        return self._replace(x=self.x.float().mul_(1 / 255))  # faster than a division, and 255 still becomes 1 exactly
+        return self._replace(x=from_bytes(self.x))
 
     def twice(self) -> "Batch":
         """All images without labels, followed by the same with theirs: a stream, and the labelled images beside it."""
@@ -83,6 +83,11 @@ _FORMS = (
     "a batch is images, (images, labels), a vaezoo.Batch, or a mapping with images at one of "
     f"{', '.join(IMAGE_KEYS)} and labels, if any, at one of {', '.join(LABEL_KEYS)}"
 )
+
+
+def from_bytes(x: Tensor) -> Tensor:
+    """Values from 0 to 255 as floats in [0, 1]."""
+    return x.float().mul_(1 / 255)  # faster than a division, and 255 still becomes 1 exactly
 
 
 def _parts(batch: Any) -> tuple[Any, Any]:
