@@ -64,7 +64,7 @@ def copy_released(weights: Mapping[str, Tensor], model: nn.Module) -> None:
     """
 
     def layers(*parts: str) -> list[Tensor]:
-        return [value for name, value in weights.items() if name.startswith(parts)]
+        return [value for part in parts for name, value in weights.items() if name.startswith(part)]
 
     def joined(*parts: str) -> list[Tensor]:
         values = layers(*parts)
