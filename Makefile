@@ -2,11 +2,12 @@ PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup
 STEPS ?= 1000000
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all unit lint type format bench soak clean
+.PHONY: help install demo test test-all unit unit-all lint type format bench soak clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -24,13 +25,18 @@ demo: $(READY) ## train LaRVAE on rendered 3DShapes for a few minutes; pictures,
 		--trainer.max_steps 5000 --trainer.val_check_interval 2500
 	$(BIN)/vaezoo report runs/demo -o runs/demo/report.html
 
-test: lint type unit ## run lint, type checks and the tests, in minutes
+# mypy runs beside the tests; whatever fails, the others end and say so first.
+test: $(READY) ## run lint, type checks and the tests, in minutes
+	@$(MAKE) --no-print-directory --jobs=2 lint type unit
 
-test-all: lint type ## the same and the slow tests: kills, compiled models, more fuzzing, smoke budgets of the studies
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+test-all: $(READY) ## the same and the slow tests: kills, compiled models, more fuzzing, smoke budgets of the studies
+	@$(MAKE) --no-print-directory --jobs=2 lint type unit-all
 
 unit: $(READY) ## run the tests alone
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow'
+	$(PYTEST) -m 'not slow'
+
+unit-all: $(READY) ## run the tests alone, slow ones too
+	$(PYTEST)
 
 lint: $(READY) ## check style with ruff
 	$(BIN)/ruff check .

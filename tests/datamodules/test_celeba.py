@@ -14,6 +14,8 @@ from datamodules.loader import BatchLoader
 from datamodules.sources import MemoryMapped
 from tests.helpers.datasets.celeba import LABELS, NAMES, TOTAL, take_any_checksum, write
 
+pytestmark = pytest.mark.xdist_group("celeba")  # one worker makes what all of them read
+
 
 @pytest.fixture(autouse=True)
 def _any_checksum(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ from datamodules.factors import Factor
 from datamodules.sources import MemoryMapped
 from tests.helpers.datasets.chairs import MODELS, small, write
 
+pytestmark = pytest.mark.xdist_group("chairs")  # one worker makes what all of them read
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:

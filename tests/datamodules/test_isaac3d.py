@@ -14,6 +14,8 @@ from datamodules.isaac3d import Isaac3DDataModule
 from datamodules.sources import MemoryMapped
 from tests.helpers.datasets.isaac3d import LABELS, PIXELS, TOTAL, Small, write
 
+pytestmark = pytest.mark.xdist_group("isaac3d")  # one worker makes what all of them read
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:

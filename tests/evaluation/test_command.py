@@ -16,6 +16,8 @@ from tests.helpers.toy import ToyDataModule
 from vaezoo.cli.main import run
 from vaezoo.metrics import functional as F
 
+pytestmark = pytest.mark.xdist_group("evaluate")  # one worker makes what all of them read
+
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

@@ -15,6 +15,8 @@ from datamodules.base import ImageDataModule
 from tests.helpers.datasets import celeba, chairs, dsprites, isaac3d, mnist, shapes3d
 from tests.helpers.harness import INTERNALS, tries
 
+pytestmark = pytest.mark.xdist_group("files")  # one worker makes what all of them read
+
 
 def _mnist(folder: Path) -> None:
     for prefix, count in (("train", 40), ("t10k", 15)):

@@ -24,6 +24,8 @@ from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.regularizers import ViewAgreement
 from vaezoo.types import Batch
 
+pytestmark = pytest.mark.xdist_group("ranks")  # one worker makes what all of them read
+
 WORLD, ROWS, STEPS = 2, 64, 20
 
 

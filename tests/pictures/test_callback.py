@@ -41,6 +41,20 @@ def test_pictures_have_a_cell_for_every_image_and_unit(validate: bool, tmp_path:
     assert model.training
 
 
+@pytest.mark.parametrize(("steps", "expected"), [(2, [2]), (3, [2, 3])])
+def test_the_end_is_drawn_once(steps: int, expected: list[int], tmp_path: Path) -> None:
+    drawn = []
+
+    class Drawn(Pictures):
+        def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> dict[str, Tensor]:
+            drawn.append(trainer.global_step)
+            return {}
+
+    options = {"callbacks": [Drawn()], "enable_checkpointing": False, "num_sanity_val_steps": 0}
+    trainer(tmp_path, steps, **options, val_check_interval=2).fit(MODELS["VAE"](), loader(3), loader(1))
+    assert drawn == expected
+
+
 def test_label_traversals_stand_below_the_true_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = ToyDataModule(labels=4, batch_size=4, label_form="rank")
     model = LaRVAE(data.image_shape, data.label_size, 1, network=DenseNetwork((8,), (8,)))

@@ -12,6 +12,8 @@ from tests.helpers.commands import MODELS, NETWORK, SMALL
 from vaezoo.cli.main import run
 from vaezoo.pictures import grid
 
+pytestmark = pytest.mark.xdist_group("traverse")  # one worker makes what all of them read
+
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -14,6 +14,8 @@ from vaezoo.models import VAE
 from vaezoo.study.file import read_study
 from vaezoo.study.grid import Run, expand
 
+pytestmark = pytest.mark.xdist_group("studies")  # one worker makes what all of them read
+
 STUDIES = sorted((ROOT / "experiments" / "studies").glob("*.yaml"))
 RUNS = {  # full budgets, from the papers
     "larvae_rates": 4 * 4 * 2 * 6,

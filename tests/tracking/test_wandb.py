@@ -22,10 +22,13 @@ from vaezoo.cli.main import run
 from vaezoo.models import VAE
 from vaezoo.tracking import dashboard, wandb as tracking
 
+pytestmark = pytest.mark.xdist_group("wandb")  # one worker makes what all of them read
+
 FIT = ["--model=BetaVAE", "--model.network=DenseNetwork", "--data=BlobsDataModule", "--data.batch_size=32"]
+FIT += ["--model.network.encoder_widths=[16]", "--model.network.decoder_widths=[16]"]
 SHORT = ["--trainer.limit_val_batches=1", "--trainer.num_sanity_val_steps=0", "--trainer.log_every_n_steps=1"]
 SEEN = ["--trainer.val_check_interval=1", "--trainer.callbacks+=SavePictures"]
-SCORED = ["--trainer.callbacks+=EvaluateDisentanglement"]
+SCORED = ["--trainer.callbacks+=EvaluateDisentanglement", "--trainer.callbacks.images=200"]
 
 
 def vaezoo(folder: Path, *args: str, **env: str) -> str:

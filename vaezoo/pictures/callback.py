@@ -38,6 +38,7 @@ class Pictures(Callback):
         self.images = images
         self._batch: Batch | None = None
         self._warned = False
+        self._drawn = -1  # the step of the last pictures
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
         """Pictures (3, H, W) in [0, 1] by name; the model is in evaluation and gradients are off."""
@@ -63,14 +64,16 @@ class Pictures(Callback):
             self._draw(trainer, pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Draw the final model."""
-        self._draw(trainer, pl_module)
+        """Draw the final model, unless the last validation has."""
+        if self._drawn != trainer.global_step:
+            self._draw(trainer, pl_module)
 
     def _keep(self, batch: AnyBatch) -> None:
         self._batch = Batch(*(field[: self.images] for field in Batch.of(batch))).floats()
 
     @torch.no_grad()
     def _draw(self, trainer: Trainer, model: LightningModule) -> None:
+        self._drawn = trainer.global_step
         folder = trainer.log_dir  # a collective call: on every rank
         if not trainer.is_global_zero or self._batch is None or not isinstance(model, VAE):
             return
