@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.fuzz.harness import attempt
+from tests.helpers.harness import attempt
 from vaezoo.cli.common import HELP, imported
 from vaezoo.cli.main import COMMANDS, OWN_COMMANDS, run
 

@@ -13,7 +13,7 @@ from lightning.pytorch import Trainer
 import vaezoo
 from datamodules import BlobsDataModule
 from datamodules.factors import Factor
-from tests.datamodules.toy import Numbered, ToyDataModule
+from tests.helpers.toy import Numbered, ToyDataModule
 from vaezoo.callbacks import EvaluateDisentanglement
 from vaezoo.cli.main import run
 from vaezoo.evaluation.report import DETAIL

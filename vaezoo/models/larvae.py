@@ -14,7 +14,7 @@ from vaezoo.nn.latents import GaussianLatent, LatentGroup
 from vaezoo.nn.networks import LaRVAENetwork, Shape
 from vaezoo.regularizers import KL, LabelReconstruction, LabelReplacement, Regularizer, TotalCorrelation
 from vaezoo.regularizers.groups import SpanningTerm
-from vaezoo.types import Batch, Term
+from vaezoo.types import AnyBatch, Term
 
 
 class LaRVAE(VAE):
@@ -69,8 +69,9 @@ class LaRVAE(VAE):
         if spanning and not any("y" in term.latents for term in spanning):
             rank_zero_warn('no unsupervised term reads "y": leave latent out to read "y" and "z", as "z" did in 0.1.0')
 
-    def terms(self, batch: Batch) -> dict[str, Term]:
+    def terms(self, batch: AnyBatch) -> dict[str, Term]:
         """Named summands of the loss; labels must be as many as the model was built for."""
+        batch = self.receive(batch)
         labels = batch.y.shape[1]
         if labels and labels != self.label_dim:
             raise ValueError(
