@@ -117,6 +117,8 @@ def test_a_term_that_is_added_later_is_wired_too(tmp_path: Path) -> None:
     model = BetaVAE(SHAPE, 4, network=NETWORK)
     fit = trainer(tmp_path, 1, callbacks=[AddRegularizer("tc", added)], enable_checkpointing=False)
     fit.fit(model, loader(2))
+    _, own = fit.optimizers[0].param_groups
+    assert own["params"] == list(added.parameters())  # its layers were there when the optimizer was made
     fit.save_checkpoint(tmp_path / "model.ckpt")
     loaded = vaezoo.load(tmp_path / "model.ckpt").regularizers["tc"].get_submodule("discriminator")
     for found, expected in zip(loaded.parameters(), added.discriminator.parameters(), strict=True):
