@@ -7,6 +7,7 @@ import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.model_helpers import is_overridden
 
+from vaezoo.models.lightning_private import has_trainer
 from vaezoo.types import AnyBatch, Batch
 
 # Lightning says so for every datamodule. That its hooks come before the model's is what we want: steps convert as well.
@@ -30,7 +31,8 @@ class Receiver(LightningModule):
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         """Move images and labels; which rows are labelled is found before, on the host, where nothing waits for it."""
-        if is_overridden("on_after_batch_transfer", getattr(self._trainer, "datamodule", None)):
+        data = getattr(self.trainer, "datamodule", None) if has_trainer(self) else None
+        if is_overridden("on_after_batch_transfer", data):
             return super().transfer_batch_to_device(batch, device, dataloader_idx)  # it expects what its loaders yield
         return Batch.of(batch).to(device)
 
