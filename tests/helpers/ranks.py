@@ -7,7 +7,6 @@ from typing import Any
 
 import torch.multiprocessing as mp
 
-
 IMPORTED = ["tests.helpers.zoo", "tests.helpers.resuming", "vaezoo.cli.main", "vaezoo.metrics"]
 
 
