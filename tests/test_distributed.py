@@ -2,10 +2,9 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import Tensor
 
-from tests.helpers.ports import free_port
+from tests.helpers.ranks import start_ranks
 from vaezoo.distributed import gather
 from vaezoo.functional import covariance
 
@@ -14,7 +13,8 @@ def loss(z: Tensor) -> Tensor:
     return (covariance(gather(z)) - torch.eye(z.shape[1])).square().sum()
 
 
-def shard(rank: int, world: int, port: int, folder: str) -> None:
+def shard(rank: int, port: int, folder: str) -> None:
+    world = 2
     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", world_size=world, rank=rank)
     weight = torch.eye(3).requires_grad_()
     x = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)).chunk(world)[rank]
@@ -29,7 +29,7 @@ def test_gather_gives_the_loss_and_gradient_of_the_global_batch(tmp_path: Path) 
     weight = torch.eye(3).requires_grad_()
     expected = loss(torch.randn(8, 3, generator=torch.Generator().manual_seed(0)) @ weight)
     (gradient,) = torch.autograd.grad(expected, weight)
-    mp.spawn(shard, args=(2, free_port(), str(tmp_path)), nprocs=2)
+    start_ranks(shard, str(tmp_path))
     for rank in range(2):
         value, found = torch.load(tmp_path / f"{rank}.pt")
         torch.testing.assert_close(value, expected.detach(), rtol=1e-6, atol=0)

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from lightning.pytorch import LightningModule
 from torch import Tensor
 from torch._dynamo.utils import counters
 
 import vaezoo
-from tests.helpers.ports import free_port
+from tests.helpers.ranks import start_ranks
 from tests.helpers.zoo import MODELS, NETWORK, SHAPE, a_batch, in_order, loader, trainer
 from vaezoo.callbacks import AddRegularizer, Compile
 from vaezoo.models import PartedVAE
@@ -165,7 +164,7 @@ def process(rank: int, port: int, folder: str) -> None:
 
 @pytest.mark.slow
 def test_ranks_exchange_statistics_within_the_graph(tmp_path: Path) -> None:
-    mp.spawn(process, args=(free_port(), str(tmp_path)), nprocs=2)
+    start_ranks(process, str(tmp_path))
     for rank in range(2):
         eager, compiled = torch.load(tmp_path / f"{rank}.pt")
         torch.testing.assert_close(compiled, eager, rtol=1e-4, atol=1e-5)

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.plugins.precision import MixedPrecision
 from torch import Tensor
 
 import vaezoo
+from tests.helpers.harness import attempt
 from tests.helpers.paths import ROOT
-from tests.helpers.ports import free_port
+from tests.helpers.ranks import start_ranks
 from tests.helpers.toy import Numbered, ToyDataModule, ids_of
 from tests.helpers.zoo import MODELS, Make, a_batch, in_order, models, trainer
 from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError
@@ -280,7 +280,7 @@ def process(rank: int, port: int, folder: str) -> None:
 
 
 def test_two_ranks_stop_together_and_say_the_same(tmp_path: Path) -> None:
-    mp.spawn(process, args=(free_port(), str(tmp_path)), nprocs=2)
+    start_ranks(process, str(tmp_path))
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
     assert first == second
     assert "step 2, epoch 0: train/recon, train/kl; images: 5 " in first[0]
@@ -294,21 +294,33 @@ FIT = ["fit", "--model=BetaVAE", f"--model.regularizers={TERM}", "--data=Shapes3
 FIT += ["--trainer.max_steps=6", "--trainer.limit_val_batches=0", "--trainer.accelerator=cpu", "--experiment=run"]
 
 
-@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_the_command_stops_with_one_line_and_a_good_checkpoint(ranks: int, tmp_path: Path) -> None:
-    devices = [f"--trainer.devices={ranks}", f"--trainer.strategy={'ddp' if ranks > 1 else 'auto'}"]
-    devices += ["--trainer.callbacks=LastCheckpoint", "--trainer.callbacks.every_n_train_steps=2"]
+LAST = ["--trainer.callbacks=LastCheckpoint", "--trainer.callbacks.every_n_train_steps=2"]
+
+
+def stopped_well(folder: Path, line: str) -> None:
+    assert f"not finite at step {BAD}, epoch 0: train/mine; images: " in line
+    assert "(4 ids in runs/run/" in line
+    (kept,) = folder.glob("runs/run/*/checkpoints/last.ckpt")
+    assert finite(kept)
+    assert vaezoo.load(kept).step == 2  # what was saved last
+
+
+def test_the_command_stops_with_one_line_and_a_good_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, line = attempt([*FIT, *LAST])
+    assert code == 1
+    stopped_well(tmp_path, line)
+
+
+@pytest.mark.slow
+def test_the_command_stops_two_ranks_with_one_line(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "vaezoo", *FIT, *devices]
+    command = [sys.executable, "-m", "vaezoo", *FIT, *LAST, "--trainer.devices=2", "--trainer.strategy=ddp"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("vaezoo: error:")]
-    assert f"not finite at step {BAD}, epoch 0: train/mine; images: " in line
-    assert "(4 ids in runs/run/" in line
     assert "Traceback" not in done.stderr
-    (kept,) = tmp_path.glob("runs/run/*/checkpoints/last.ckpt")
-    assert finite(kept)
-    assert vaezoo.load(kept).step == 2  # what was saved last
+    stopped_well(tmp_path, line)
 
 
 def test_the_command_skips_where_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

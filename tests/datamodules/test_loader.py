@@ -9,7 +9,7 @@ import torch.multiprocessing as mp
 from torch import Tensor
 
 from datamodules.loader import BatchLoader, Epochs
-from tests.helpers.ports import free_port
+from tests.helpers.ranks import free_port
 from vaezoo.types import Batch
 
 IDS = torch.arange(100, 148)

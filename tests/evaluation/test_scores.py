@@ -26,14 +26,14 @@ def test_the_interval_of_a_known_score_holds_it(name: str) -> None:
     """Noisy copies of the factors: a held-out part that is drawn with its training rows would score too high."""
     shell = build(name, seed=1)
     shell.update(CODES + 0.5 * torch.randn(CODES.shape, generator=torch.Generator().manual_seed(0)), FACTORS)
-    result = score(shell, 10, seed=0)
+    result = score(shell, 5, seed=0)
     first = next(iter(result.scores))
     low, high = result.intervals[first]
     assert low < result.scores[first] < high
     assert (low + high) / 2 == pytest.approx(result.scores[first], abs=1e-12)  # that of the same split
     assert high - low < 0.3
     assert {key: value.item() for key, value in shell.compute().items()} == result.scores
-    assert score(shell, 10, seed=0) == result
+    assert score(shell, 5, seed=0) == result
 
 
 def test_what_model_and_data_determine_is_filled_in_once() -> None:

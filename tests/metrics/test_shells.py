@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from jsonargparse import ArgumentParser
 from torch import Tensor
 from torchmetrics import Metric, MetricCollection
 
 import vaezoo.metrics as M
 from tests.helpers.oracle import grid_sample, standardised
-from tests.helpers.ports import free_port
+from tests.helpers.ranks import start_ranks
 from vaezoo.metrics import functional as F
 
 FACTORS = torch.as_tensor(grid_sample((3, 4, 6), 900))
@@ -212,7 +211,7 @@ def rank_scores(rank: int, port: int, folder: str) -> None:
 
 
 def test_two_ranks_score_what_one_process_scores_to_the_bit(tmp_path: Path) -> None:
-    mp.spawn(rank_scores, args=(free_port(), str(tmp_path)), nprocs=2)
+    start_ranks(rank_scores, str(tmp_path))
     expected = M.FactorVAEScore(votes=500, test_votes=500, seed=4)(CODES, FACTORS)
     for rank in range(2):
         assert torch.load(tmp_path / f"{rank}.pt") == expected

@@ -8,13 +8,12 @@ from typing import NamedTuple
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from lightning.pytorch import Callback
 from lightning.pytorch.loggers import CSVLogger
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from tests.helpers.ports import free_port
+from tests.helpers.ranks import start_ranks
 from tests.helpers.resuming import Signalled, run, same_end
 from tests.helpers.zoo import MODELS, a_batch, in_order, trainer
 from vaezoo.callbacks import LocalStatistics
@@ -193,7 +192,7 @@ def process(rank: int, port: int, folder: str) -> None:
 @pytest.fixture(scope="module")
 def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
     folder = tmp_path_factory.mktemp("ranks")
-    mp.spawn(process, args=(free_port(), str(folder)), nprocs=WORLD)
+    start_ranks(process, str(folder), ranks=WORLD)
     return [Found(*torch.load(folder / f"{rank}.pt")) for rank in range(WORLD)]
 
 
