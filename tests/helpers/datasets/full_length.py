@@ -1,7 +1,8 @@
 """Official layouts as long as the published ones, with nothing in them: black pictures in files without content."""
 
-from functools import cached_property
+from math import prod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,17 @@ import torch
 from datamodules import Isaac3DDataModule, celeba, chairs, isaac3d
 from datamodules.sources import MemoryMapped
 from tests.helpers.datasets import mnist
-from tests.helpers.datasets.celeba import table, take_any_checksum
 
 CELEBA = (162_770, 19_867, 19_962)
+FACES = [f"{number:06d}.jpg" for number in range(1, sum(CELEBA) + 1)]
 CHAIRS, VIEWS = 1393, 62
 
 
 def write(folder: Path) -> Path:
-    """CelebA's lists, the names of all chairs, Isaac3D's labels, and MNIST's files."""
-    root, total = folder / "celeba", sum(CELEBA)
-    (root / "img_align_celeba").mkdir(parents=True)
-    attributes = np.random.default_rng(0).choice([-1, 1], (total, len(celeba.ATTRIBUTES)))
-    (root / "list_attr_celeba.txt").write_text(table(attributes, " ".join(celeba.ATTRIBUTES), 2))
-    (root / "list_eval_partition.txt").write_text(table(np.repeat([0, 1, 2], CELEBA)[:, None], width=1))
-    for name in ("identity_CelebA", "list_bbox_celeba", "list_landmarks_align_celeba"):
-        (root / f"{name}.txt").write_text(table([[0]], "" if name.startswith("identity") else "header"))
+    """CelebA's split, the names of all chairs, Isaac3D's labels, and MNIST's files."""
+    (folder / "celeba").mkdir(parents=True)
+    parts = "".join(f"{name} {part}\n" for name, part in zip(FACES, np.repeat([0, 1, 2], CELEBA), strict=True))
+    (folder / "celeba" / "list_eval_partition.txt").write_text(parts)
     for model in range(CHAIRS):
         renders = folder / "rendered_chairs" / f"{model:032x}" / "renders"
         renders.mkdir(parents=True)
@@ -43,29 +40,22 @@ def write(folder: Path) -> Path:
 
 
 class FullLength:
-    """Lets datamodules take these layouts; what is slow to read is read once."""
+    """Lets datamodules take these layouts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = write(folder)
-        self.records: Any = None
+        attributes = torch.randint(0, 2, (sum(CELEBA), len(celeba.ATTRIBUTES)))
+        self.records = SimpleNamespace(filename=FACES, attr=attributes, attr_names=celeba.ATTRIBUTES)
 
     def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Pictures become holes in a file; names, lists, splits and labels are the datamodules' own."""
-        take_any_checksum(monkeypatch)
+        """Pictures become holes in a file, CelebA's lists random; names, splits and labels are the datamodules' own."""
+        monkeypatch.setattr(celeba.CelebADataModule, "_records", self.records)
         for module in (celeba, chairs, isaac3d):
             monkeypatch.setattr(module, "cached_pictures", self.black)
-        read: Any = celeba.CelebADataModule._records.func  # type: ignore[attr-defined]
-
-        def records(data: celeba.CelebADataModule) -> Any:
-            self.records = self.records or read(data)
-            return self.records
-
-        monkeypatch.setattr(celeba.CelebADataModule, "_records", cached_property(records))
-        celeba.CelebADataModule._records.__set_name__(celeba.CelebADataModule, "_records")  # type: ignore[attr-defined]
 
     def black(self, folder: Path, root: Path, names: Any, image_shape: tuple[int, int, int], _: Any) -> MemoryMapped:
         """As many black pictures as there are names."""
         path = self.folder / f"{folder.name}-{len(names)}"
         with path.open("ab") as file:
-            file.truncate(len(names) * int(np.prod(image_shape)))
+            file.truncate(len(names) * prod(image_shape))
         return MemoryMapped(path, (len(names), *image_shape))
