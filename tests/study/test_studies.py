@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from lightning.pytorch.cli import ArgsType, LightningArgumentParser
+from lightning.pytorch.cli import LightningArgumentParser
 
-from datamodules import ImageDataModule
+from tests.helpers.parser import command_line_parser
 from tests.helpers.paths import ROOT
-from vaezoo.cli.main import COMMANDS, ZooCLI
 from vaezoo.evaluation.command import _parser as evaluate_parser
-from vaezoo.models import VAE
 from vaezoo.study.file import read_study
 from vaezoo.study.grid import Run, expand
 
@@ -25,28 +23,20 @@ RUNS = {  # full budgets, from the papers
     "jointvae_seeds": 10,
     "jointvae_tuned": 10,
     "larvae_tau": 6 * 4 * 6,
+    "larvae_betavae": 2 * 4 * 2 * 6,
+    "larvae_isaac3d": 3 * 4 * 2 * 6,
+    "larvae_fig3a": 2 * 6 * 6,
+    "larvae_fig3b": 2 * 5 * 6,
+    "dipvae_celeba": (12 + 8 + 9) * 3,
+    "jointvae_failures": (4 + 3 + 5) * 3,
     "partedvae_labels_only": 3,
     "partedvae_mnist": 3,
 }
 
 
-class ParsedError(Exception):
-    """Carries the parser out of the command line before anything is made."""
-
-
-class DryCLI(ZooCLI):
-    def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
-        raise ParsedError(parser)
-
-
 @pytest.fixture(scope="module")
 def parser() -> LightningArgumentParser:
-    quiet = {"exit_on_error": False}
-    options = {**quiet, **dict.fromkeys(COMMANDS, quiet)}
-    with pytest.raises(ParsedError) as caught:
-        DryCLI(VAE, ImageDataModule, subclass_mode_model=True, subclass_mode_data=True, parser_kwargs=options, args=[])
-    found: LightningArgumentParser = caught.value.args[0]
-    return found
+    return command_line_parser()
 
 
 def distinct(runs: list[Run]) -> list[Run]:
@@ -76,7 +66,7 @@ def test_every_command_of_a_study_parses(
             if isinstance(found, dict) and "class_path" in found:
                 found = found["class_path"].rpartition(".")[2]
             assert found == value, key
-        assert evaluate_parser().parse_args([*run.scores(), "x.ckpt"][1:]).metrics == study.evaluate["metrics"]
+        assert evaluate_parser().parse_args([*run.scores(), "x.ckpt"][1:]).metrics == run.evaluate["metrics"]
 
 
 def test_smoke_runs_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,12 +77,31 @@ def test_smoke_runs_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
             assert run.seed == 0
 
 
-def test_coupled_weights_of_dip_vae(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kumar et al., 2018, Sec. 4: the diagonal's weight is 10 times the other in variant I, and equal in II."""
+COUPLED = {  # Kumar et al., 2018, Sec. 4: λd / λod of variants I and II
+    "dipvae_tradeoff": {"dipvae1": 10, "dipvae2": 1},
+    "dipvae_celeba": {"dipvae1": 50, "dipvae2": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_coupled_weights_of_dip_vae(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for run in expand(read_study(ROOT / "experiments" / "studies" / "dipvae_tradeoff.yaml")):
+    for run in expand(read_study(ROOT / "experiments" / "studies" / f"{name}.yaml")):
         if run.part != "betavae":
-            factor = {"dipvae1": 10, "dipvae2": 1}[run.part]
-            assert run.overrides["model.lambda_d"] == factor * run.overrides["model.lambda_od"]
+            assert run.overrides["model.lambda_d"] == COUPLED[name][run.part] * run.overrides["model.lambda_od"]
             assert str(run.overrides["model.lambda_od"]) == run.place["lambda_od"]
-            assert yaml.safe_load(run.config.read_text())["model"]["init_args"]["variant"] == "i" * (1 + (factor == 1))
+            variant = yaml.safe_load(run.config.read_text())["model"]["init_args"]["variant"]
+            assert variant == {"dipvae1": "i", "dipvae2": "ii"}[run.part]
+
+
+IMAGES = {"3dshapes": 480_000, "dsprites": 737_280, "isaac3d": 737_280}
+
+
+@pytest.mark.parametrize("name", [path.stem for path in STUDIES if path.stem.startswith("larvae")])
+def test_label_rates_count_all_labels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nie et al., 2020, Sec. 5.1: η of all ground-truth labels, 1 % of the 480,000 of 3DShapes being 4,800."""
+    monkeypatch.chdir(ROOT)
+    for run in expand(read_study(ROOT / "experiments" / "studies" / f"{name}.yaml")):
+        total = IMAGES[run.part.split("_")[1]]
+        given = run.overrides.get("data.labels", run.content["data"]["init_args"]["labels"])
+        assert given == round(float(run.place.get("labels", 0.01)) * total), run.name

@@ -26,7 +26,7 @@ class EvaluateDisentanglement(Callback):
     Args:
         metrics: Scores to compute; MIG and SAP where None.
         images: Images to encode, divided among the ranks.
-        every_n_epochs: Epochs from one scored validation to the next; None scores once, when training ends.
+        every_n_epochs: Score every validation that falls into each n-th epoch; None scores once, when training ends.
         split: Images that the datamodule chooses from.
         seed: Seed of that choice.
         latents: Latent groups whose codes are read; all where None.

@@ -140,6 +140,10 @@ class ZooCLI(LightningCLI):
             kwargs["default_root_dir"] = self.run_dir  # no logger says where files go, and nothing goes beside the runs
         if config.log_every_n_steps is None and 0 < config.max_steps < 50:
             kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
+        if isinstance(config.val_check_interval, int) and config.check_val_every_n_epoch == 1:
+            # Counts batches over epochs: whether a run starts must not depend on how many batches an epoch has, which
+            # batch_size and the number of ranks decide.
+            kwargs["check_val_every_n_epoch"] = None
         self._signals = StopOnSignal()
         callbacks = [self._signals, *(config.callbacks or []), *_default_callbacks(config)]
         # What the last checkpoint holds must include what the others note at the same step.

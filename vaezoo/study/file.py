@@ -31,12 +31,14 @@ class Part:
         grid: Axes by name. A list holds values of the option that the axis is named after; a mapping holds points by
             name, each with the options that it sets together.
         seeds: Its seeds, where they differ from the study's.
+        evaluate: Options of `vaezoo evaluate` that differ from the study's.
     """
 
     config: Path
     overrides: dict[str, Any] = field(default_factory=dict)
     grid: dict[str, Any] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
+    evaluate: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def _study(given: dict[str, Any], stem: str) -> Study:
 def _part(given: Any, name: str) -> Part:
     where = f"configs.{name}"
     given = {"config": given} if isinstance(given, str) else mapping(given, where)
-    known(given, ("config", "overrides", "grid", "seeds"), where)
+    known(given, ("config", "overrides", "grid", "seeds", "evaluate"), where)
     config = Path(str(given.get("config", "")))
     if not config.is_file():
         raise ValueError(f"{where}: no file {str(config)!r}; paths start at the current folder")
@@ -125,6 +127,7 @@ def _part(given: Any, name: str) -> Part:
         _overrides(given.get("overrides"), f"{where}.overrides"),
         _grid(given.get("grid"), f"{where}.grid"),
         _seeds(given.get("seeds", ()), f"{where}.seeds"),
+        _evaluate(given.get("evaluate"), f"{where}.evaluate"),
     )
 
 

@@ -121,7 +121,7 @@ def _runs(study: Study, name: str, part: Part, budget: dict[str, Any]) -> Iterat
     if not seeds:
         raise ValueError(f"{study.name}: no seeds for {name}; give seeds: [0, 1, 2], or how many")
     content = read_yaml(part.config)
-    evaluate = {**study.evaluate, **budget.get("evaluate", {})}
+    evaluate = {**study.evaluate, **part.evaluate, **budget.get("evaluate", {})}
     for points in product(*(_points(axis, given) for axis, given in axes(study, part).items())):
         place = {axis: value for axis, value, _ in points}
         chosen = {key: value for *_, point in points for key, value in point.items()}
@@ -137,7 +137,8 @@ def _check_plots(study: Study) -> None:
     places = [
         point[0] for part in study.parts.values() for item in axes(study, part).items() for point in _points(*item)
     ]
-    evaluations = [study.evaluate, *(budget.get("evaluate", {}) for budget in study.budgets.values())]
+    evaluations = [study.evaluate, *(part.evaluate for part in study.parts.values())]
+    evaluations += [budget.get("evaluate", {}) for budget in study.budgets.values()]
     metrics = [metric for options in evaluations for metric in options.get("metrics", [])]
     try:
         check_plots(study.plots, list(dict.fromkeys(["config", *places])), list(dict.fromkeys(metrics)))
