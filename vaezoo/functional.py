@@ -181,18 +181,19 @@ def observed_labels(y: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
     return torch.cat(known, dim=1), torch.cat(observed, dim=1)
 
 
-def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
+def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli", variance: float = 1.0) -> Tensor:
     """Negative log-likelihood −log p(x|z) of each image, summed over channels and pixels, (B,).
 
     Args:
         logits: What the decoder returns, whose sigmoid is the mean of all three distributions, (B, C, H, W).
         x: Images, (B, C, H, W).
-        likelihood: "bernoulli"; "gaussian" of unit variance; "laplace" of unit scale.
+        likelihood: "bernoulli"; "gaussian"; "laplace" of unit scale.
+        variance: σ² of the Gaussian; the others do not read it.
     """
     if likelihood == "bernoulli":
         nll = F.binary_cross_entropy_with_logits(logits, x, reduction="none")
     elif likelihood == "gaussian":
-        nll = 0.5 * (x - logits.sigmoid()).square() + 0.5 * math.log(2 * math.pi)
+        nll = 0.5 / variance * (x - logits.sigmoid()).square() + 0.5 * math.log(2 * math.pi * variance)
     elif likelihood == "laplace":
         nll = (x - logits.sigmoid()).abs() + math.log(2)
     else:

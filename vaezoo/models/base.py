@@ -29,6 +29,7 @@ class VAEOptions(TypedDict, total=False):
     network: Network | None
     likelihood: Likelihood
     lr: float
+    likelihood_variance: float
 
 
 class VAE(Autoencoder, Receiver):
@@ -42,8 +43,9 @@ class VAE(Autoencoder, Receiver):
         latents: Latent groups by name; 10 Gaussian dimensions called "z" where None.
         regularizers: Terms beside the reconstruction, by name. Defaults to plain KL.
         network: Encoder and decoder; `BurgessNetwork` where None.
-        likelihood: Distribution of pixels given latents. The decoder's output goes through a sigmoid for all three.
+        likelihood: Distribution of pixels given latents. The decoder's output goes through a sigmoid for all of them.
         lr: Adam's learning rate.
+        likelihood_variance: σ² of the "gaussian" likelihood; it weighs the reconstruction by 1/σ².
     """
 
     paper: ClassVar[str] = "Kingma & Welling, 2014"
@@ -66,9 +68,15 @@ class VAE(Autoencoder, Receiver):
         network: Network | None = None,
         likelihood: Likelihood = "bernoulli",
         lr: float = 5e-4,
+        likelihood_variance: float = 1.0,
     ) -> None:
         super().__init__(image_shape, latents, network)
-        self.likelihood, self.lr = likelihood, lr
+        if likelihood_variance != 1 and (likelihood != "gaussian" or not likelihood_variance):
+            raise ValueError(
+                f"likelihood_variance {likelihood_variance} must be above 0, and needs likelihood: gaussian, not "
+                f"{likelihood}"
+            )
+        self.likelihood, self.likelihood_variance, self.lr = likelihood, likelihood_variance, lr
         # Counts training batches; Lightning's global_step counts optimizer steps.
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
         self.regularizers = nn.ModuleDict()
@@ -147,7 +155,8 @@ class VAE(Autoencoder, Receiver):
 
     def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
         """−log p(x|z), the batch mean."""
-        return Term(reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).mean(), {})
+        x = full_precision(batch.x)
+        return Term(reconstruction(out.reconstruction, x, self.likelihood, self.likelihood_variance).mean(), {})
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Make the batch's noise a function of seed, rank and batch; Lightning restores the number of the batch."""
