@@ -126,7 +126,7 @@ def test_at_tau_0_it_is_the_baseline_bit_for_bit(unsupervised: Callable[[], dict
 
     torch.manual_seed(0)
     terms = {**unsupervised(), "labels": LabelReconstruction()}
-    baseline = VAE(SHAPE, larvae().latents, terms, NETWORK)
+    baseline = VAE(SHAPE, larvae().latents, terms, NETWORK, lr=larvae().lr)
     start = baseline.state_dict()
     ours = larvae(tau=0.0, unsupervised=unsupervised())
     replacing = larvae(tau=0.0, unsupervised=unsupervised(), regularizers={"replacement": LabelReplacement("y", 0.0)})
