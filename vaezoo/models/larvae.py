@@ -39,7 +39,8 @@ class LaRVAE(VAE):
         unsupervised: Terms of L_unsup beside the reconstruction, over both groups unless they name one. Defaults to
             those of β-TCVAE at β = 6.
         regularizers: Further terms by name; "labels" and "replacement" replace the model's own.
-        options: `network` (`LaRVAENetwork` by default), `likelihood` and `lr` (1e-4 by default), as in `VAE`.
+        options: `network` (`LaRVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` (1e-4 by default) and
+            `optimizer`, as in `VAE`.
     """
 
     paper = "Nie et al., 2020"

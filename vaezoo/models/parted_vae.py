@@ -1,6 +1,7 @@
 """PartedVAE."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -59,7 +60,8 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         labels_only: Take the supervised step only: the classifier that the paper compares with.
         regularizers: Further terms by name; "capacity_z", "capacity_u", "aggregate", "entropy" and "overlap" replace
             the model's own.
-        options: `network` (`PartedVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
+        options: `network` (`PartedVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` and
+            `optimizer`, which both steps take, as in `VAE`.
     """
 
     paper = "Hajimiri et al., 2021"
@@ -158,9 +160,10 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return super().test_step(batch)
 
     def configure_optimizers(self) -> Any:
-        """Adam for the encoder and the logits of c, Adam for everything, and a plateau scheduler for each."""
-        supervised = torch.optim.Adam([*self.encoder.parameters(), *self.heads["c"].parameters()], lr=self.lr)
-        optimizers = [supervised, super().configure_optimizers()]
+        """One for the encoder and the logits of c, one for everything, and a plateau scheduler for each."""
+        params = [*self.encoder.parameters(), *self.heads["c"].parameters()]
+        own = partial(torch.optim.Adam, lr=self.lr) if self.optimizer is None else self.optimizer
+        optimizers = [own(params), super().configure_optimizers()]
         return optimizers, plateau_schedulers(optimizers, *self.plateau)
 
     @torch.no_grad()

@@ -44,7 +44,8 @@ class WeLaVAE(VAE):
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
         regularizers: Further terms by name; "kl", "tc" and "labels" replace the model's own. The paper suggests
             `CovarianceMatching` in place of "tc".
-        options: `network` (`DenseNetwork` by default), `likelihood` and `lr`, as in `VAE`.
+        options: `network` (`DenseNetwork` by default), `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as
+            in `VAE`.
     """
 
     paper = "Margonis et al., 2020"
