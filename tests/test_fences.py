@@ -211,6 +211,7 @@ def test_typehint() -> None:
 WRONG = (
     "--config=none.yaml",
     "model: {class_path: BetaVAE, init_args: {betaa: 3}}",
+    "model: {class_path: BetaVAE, init_args: {optimizer: {class_path: torch.optim.Adam, init_args: {rate: 1}}}}",
     "modl: {class_path: BetaVAE}",
     "--trainer.max_stps=3",
     "--model=BetVAE",
@@ -227,6 +228,7 @@ WRONG = (
     "model: [",
     "model: 3",
     "--seed_everything=x",
+    "model: {class_path: BetaVAE, init_args: {optimizer: builtins.print}}",
 )
 
 

@@ -178,6 +178,18 @@ def test_reconstruction_is_the_negative_log_likelihood(dtype: torch.dtype, likel
     torch.testing.assert_close(f.reconstruction(out, x, likelihood), expected, **tolerance(dtype))
 
 
+def test_l1_is_the_plain_sum_of_absolute_errors() -> None:
+    """x̂ = ½: ½ for each of 8 black or white pixels, and nothing else."""
+    x = torch.tensor([0.0, 1.0]).repeat(4).reshape(1, 2, 2, 2)
+    assert f.reconstruction(torch.zeros(1, 2, 2, 2), x, "l1").item() == pytest.approx(4.0)
+
+
+def test_the_variance_of_a_gaussian_likelihood() -> None:
+    """x̂ = ½ and x = 1 at σ² = ¼: ½ · ¼ / ¼ + ½ log(2π/4) for each of 8 pixels."""
+    found = f.reconstruction(torch.zeros(1, 2, 2, 2), torch.ones(1, 2, 2, 2), "gaussian", 0.25)
+    assert found.item() == pytest.approx(8 * (0.5 + 0.5 * math.log(math.pi / 2)), rel=1e-6)
+
+
 def test_reconstruction_names_a_wrong_likelihood() -> None:
     with pytest.raises(ValueError, match="'poisson'"):
         f.reconstruction(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2), "poisson")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-Likelihood = Literal["bernoulli", "gaussian", "laplace"]
+Likelihood = Literal["bernoulli", "gaussian", "laplace", "l1"]
 Estimator = Literal["mws", "mss", "batch"]
 
 # Added to probabilities inside a logarithm, as in JointVAE's released code: keeps gradients finite at one-hot.
@@ -181,22 +181,26 @@ def observed_labels(y: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
     return torch.cat(known, dim=1), torch.cat(observed, dim=1)
 
 
-def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli") -> Tensor:
+def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoulli", variance: float = 1.0) -> Tensor:
     """Negative log-likelihood −log p(x|z) of each image, summed over channels and pixels, (B,).
 
     Args:
-        logits: What the decoder returns, whose sigmoid is the mean of all three distributions, (B, C, H, W).
+        logits: What the decoder returns, whose sigmoid is the mean of every distribution, (B, C, H, W).
         x: Images, (B, C, H, W).
-        likelihood: "bernoulli"; "gaussian" of unit variance; "laplace" of unit scale.
+        likelihood: "bernoulli"; "gaussian"; "laplace" of unit scale; "l1", the same without its
+            constant log 2 a value: the plain sum of |x − x̂|.
+        variance: σ² of the Gaussian; the others do not read it.
     """
     if likelihood == "bernoulli":
         nll = F.binary_cross_entropy_with_logits(logits, x, reduction="none")
     elif likelihood == "gaussian":
-        nll = 0.5 * (x - logits.sigmoid()).square() + 0.5 * math.log(2 * math.pi)
+        nll = 0.5 / variance * (x - logits.sigmoid()).square() + 0.5 * math.log(2 * math.pi * variance)
     elif likelihood == "laplace":
         nll = (x - logits.sigmoid()).abs() + math.log(2)
+    elif likelihood == "l1":
+        nll = (x - logits.sigmoid()).abs()
     else:
-        raise ValueError(f"likelihood must be 'bernoulli', 'gaussian' or 'laplace', not {likelihood!r}")
+        raise ValueError(f"likelihood must be 'bernoulli', 'gaussian', 'laplace' or 'l1', not {likelihood!r}")
     return nll.sum((1, 2, 3))  # not flattened: fused in any memory format
 
 

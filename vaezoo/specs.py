@@ -10,6 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -121,9 +122,20 @@ def plain(value: Any, name: str) -> Any:
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if (optimizer := _torch_optimizer(value)) is not None:
+        arguments = value.keywords if isinstance(value, partial) else {}
+        return {"class_path": f"torch.optim.{optimizer.__name__}", "init_args": plain(arguments, name)}
     raise TypeError(
-        f"argument {name!r} is a {type(value).__name__}; a checkpoint keeps only numbers, strings and specs"
+        f"argument {name!r} is a {type(value).__name__}; a checkpoint keeps only numbers, strings and specs, and "
+        "optimizers such as functools.partial(torch.optim.Adagrad, lr=0.01)"
     )
+
+
+def _torch_optimizer(value: Any) -> type | None:
+    """The class of `torch.optim` that a value is, or is a partial call of; jsonargparse has the class among args."""
+    parts = (value.func, *value.args) if isinstance(value, partial) else (value,)
+    classes = [part for part in parts if isinstance(part, type) and part.__module__.startswith("torch.optim.")]
+    return classes[0] if len(classes) == 1 else None
 
 
 def _check_numbers(value: Any, name: str, signed: bool) -> None:

@@ -22,7 +22,7 @@ from vaezoo.regularizers import (
     Regularizer,
     TotalCorrelation,
 )
-from vaezoo.types import Batch
+from vaezoo.types import Batch, Forward
 
 K, Z, STREAM, LABELLED = 3, 2, 4, 3
 UNSUPERVISED: dict[str, Callable[[], dict[str, Regularizer]]] = {
@@ -126,7 +126,7 @@ def test_at_tau_0_it_is_the_baseline_bit_for_bit(unsupervised: Callable[[], dict
 
     torch.manual_seed(0)
     terms = {**unsupervised(), "labels": LabelReconstruction()}
-    baseline = VAE(SHAPE, larvae().latents, terms, NETWORK)
+    baseline = VAE(SHAPE, larvae().latents, terms, NETWORK, lr=larvae().lr)
     start = baseline.state_dict()
     ours = larvae(tau=0.0, unsupervised=unsupervised())
     replacing = larvae(tau=0.0, unsupervised=unsupervised(), regularizers={"replacement": LabelReplacement("y", 0.0)})
@@ -199,6 +199,32 @@ def test_images_that_are_all_labelled_are_read_by_every_term(monkeypatch: pytest
         torch.testing.assert_close(found[name].loss, expected.loss, rtol=1e-6, atol=1e-6)
     assert found["labels"].loss > 0
     assert found["replacement"].loss > 0
+
+
+def test_the_cross_entropy_of_labels_by_hand() -> None:
+    """Of the sigmoid of the means, summed over known labels; a mean of 0 is a probability of ½."""
+    y = torch.tensor([[1.0, 0.25], [math.nan, 0.0]])
+    mean = torch.tensor([[math.log(3.0), 0.0], [7.0, math.log(3.0)]])  # probabilities ¾, ½; any, ¾
+    batch = Batch(torch.rand(2, 1, 2, 2), y, torch.ones(2, dtype=torch.bool))
+    out = Forward({"z": Gaussian(mean, torch.zeros(2, 2))}, {}, torch.empty(0))
+    term = LabelReconstruction("z", 10.0, "bce")(out, batch, torch.tensor(0))
+    expected = (-math.log(0.75) + math.log(2) - math.log(0.25)) / 2
+    assert term.loss.item() == pytest.approx(10 * expected, rel=1e-6)
+    assert term.logs["distance"].item() == pytest.approx((math.hypot(0.25, 0.25) + 0.75) / 2, rel=1e-6)
+
+
+def test_with_cross_entropy_labels_are_sigmoids_of_the_means() -> None:
+    model, images = larvae(tau=0.0, label_loss="bce").eval(), a_batch().x
+    torch.testing.assert_close(model.infer_labels(images), model.represent(images)[:, :K].sigmoid())
+    batch = semi_supervised()
+    with pytest.raises(ValueError, match="labels in"):
+        model.train().terms(batch._replace(y=2 * batch.y + 1))
+
+
+def test_the_learning_rate_is_the_papers() -> None:
+    (group,) = larvae().configure_optimizers().param_groups
+    assert group["lr"] == 1e-4
+    assert larvae(lr=1e-3).lr == 1e-3
 
 
 def test_images_are_generated_from_labels() -> None:

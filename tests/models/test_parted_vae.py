@@ -13,7 +13,7 @@ from tests.helpers.zoo import NETWORK, SHAPE, a_batch, in_order, trainer
 from vaezoo.models import PartedVAE
 from vaezoo.nn.latents import Concrete, Gaussian
 from vaezoo.nn.mixture import AttendedHead, MixtureGaussian
-from vaezoo.regularizers import AggregatePosterior, Entropy, Overlap, Regularizer
+from vaezoo.regularizers import AggregatePosterior, Entropy, Overlap, Regularizer, TotalCorrelation
 from vaezoo.types import Batch, Forward, Term
 
 ONE, TWO = ([3], 2, [[0.2, 0.3, 0.5]]), ([3, 2], 1, [[0.2, 0.3, 0.5], [0.9, 0.1]])
@@ -148,6 +148,59 @@ def test_the_attention_sharpens_with_the_steps_and_is_sharp_in_evaluation(step: 
     parted.eval()(a_batch())
     parted.train().represent(a_batch().x)
     assert seen == pytest.approx([expected, 8.0, 8.0])
+
+
+def test_sharpness_and_its_ramp_are_arguments() -> None:
+    """At logit 1, a = sigmoid(k): k is 1 + (4 − 1) · 5/10 after 5 of 10 steps, and 4 in evaluation."""
+    parted = model(sharpness=4.0, sharpening_steps=10)
+    attention, found = mixture(parted).attention[0], []
+    nn.init.zeros_(attention.weight)  # type: ignore[arg-type]
+    nn.init.ones_(attention.bias)  # type: ignore[arg-type]
+    parted.encoder.register_forward_hook(lambda *_: torch.ones(8, 32))
+    mixture(parted).parameters_of[0].register_forward_hook(lambda _, args, __: found.append(args[0][0, 0].item()))
+    parted.step.fill_(5)
+    parted.infer(a_batch().x)
+    parted.eval().encode(a_batch().x)
+    assert found == pytest.approx([1 / (1 + math.exp(-k)) for k in (2.5, 4.0)])
+
+
+def test_without_absolute_values_the_gaps_are_those_of_equation_6() -> None:
+    def gaps(absolute: bool) -> list[tuple[float, float]]:
+        parted = model(absolute=absolute, max_nats_z=1000.0, max_nats_u=2000.0, gamma_z=2.0, gamma_u=3.0)
+        parted.step.fill_(10)
+        torch.manual_seed(1)
+        terms = parted.terms(a_batch())
+        names = "capacity_z", "capacity_u"
+        return [(terms[name].loss.item(), terms[name].logs["nats"].item()) for name in names]
+
+    for (loss, nats), (signed, _), capacity, gamma in zip(gaps(True), gaps(False), (1e3, 2e3), (2, 3), strict=True):
+        assert loss == pytest.approx(gamma * (capacity - nats), rel=1e-5)
+        assert signed == pytest.approx(-loss, rel=1e-6)
+
+
+def test_learning_rates_stop_at_the_released_eps() -> None:
+    for eps, expected in ({}, (1e-6, 1e-7)), ({"eps": (1e-3, 1e-4)}, (1e-3, 1e-4)):
+        _, schedulers = model(**eps).configure_optimizers()
+        assert tuple(scheduler.eps for scheduler in schedulers) == expected
+
+
+def test_total_correlation_spans_z_and_u() -> None:
+    """A loop over pairs of images and the dimensions of both groups; no prior enters, as that of u is a mixture."""
+    parted, batch = model(regularizers={"tc": TotalCorrelation(["z", "u"], 2.0, 100)}), a_batch(5)
+    with torch.no_grad():
+        out = parted(batch)
+    term = parted.regularizers["tc"](out, batch, parted.step)
+    z = torch.cat([out.sample[name] for name in "zu"], 1).double()
+    posteriors = [out.posterior[name] for name in "zu"]
+    assert all(isinstance(q, Gaussian) for q in posteriors)
+    mean, logvar = (torch.cat([getattr(q, part) for q in posteriors], 1).double() for part in ("mean", "logvar"))
+    tc = 0.0
+    for j in range(5):
+        pairs = torch.distributions.Normal(mean, (logvar / 2).exp()).log_prob(z[j]).exp()  # (images, dimensions)
+        assert pairs.shape == (5, 6)
+        tc += math.log(pairs.prod(1).sum() / 500) - sum(math.log(pairs[:, d].sum() / 500) for d in range(6))
+    assert term.loss.item() == pytest.approx(2 * tc / 5, rel=1e-4)
+    assert set(term.logs) == {"mi", "tc"}
 
 
 def test_the_prior_starts_as_in_the_released_code() -> None:

@@ -19,7 +19,7 @@ from vaezoo.models.wela_vae import GAMMA
 from vaezoo.nn.latents import Gaussian
 from vaezoo.nn.networks import ConvNetwork
 from vaezoo.pictures import SavePictures
-from vaezoo.regularizers import CovarianceMatching, LabelLikelihood
+from vaezoo.regularizers import CovarianceMatching, LabelLikelihood, TotalCorrelation
 from vaezoo.types import Batch, Forward
 
 SIZES = (3, 2)
@@ -70,11 +70,22 @@ def tc_by_loops(z: list[list[float]], mean: list[list[float]], variance: list[li
     return total / rows
 
 
-@pytest.mark.parametrize(("beta", "estimator"), [(40.0, "mws"), (40.0, "mss"), (0.0, "mws")])
+@pytest.mark.parametrize(
+    ("options", "weight_of_tc", "estimator"),
+    [
+        ({}, 39.0, "mws"),  # β = 40 by default, β − 1 as in the scripts
+        ({"weighting": "paper"}, 40.0, "mws"),
+        ({"weighting": "paper"}, 40.0, "mss"),
+        ({"beta": 0.0, "weighting": "paper"}, 0.0, "mws"),
+        ({"beta": 1.0}, 0.0, "mws"),
+    ],
+)
 @pytest.mark.parametrize("latent_dim", [2, 5])
-def test_the_loss_is_a_loop_from_the_paper(beta: float, estimator: str, latent_dim: int) -> None:
-    """Eq. 3 and 4; at β = 0 the γELBO alone."""
-    wela, batch = model(beta=beta, estimator=estimator, latent_dim=latent_dim), labelled()
+def test_the_loss_is_a_loop_from_the_paper(
+    options: dict[str, object], weight_of_tc: float, estimator: str, latent_dim: int
+) -> None:
+    """Eq. 3 and 4; without total correlation the γELBO alone."""
+    wela, batch = model(**options, estimator=estimator, latent_dim=latent_dim), labelled()
     torch.manual_seed(1)
     out = wela(batch)
     torch.manual_seed(1)
@@ -93,9 +104,26 @@ def test_the_loss_is_a_loop_from_the_paper(beta: float, estimator: str, latent_d
             exponentials = [math.exp(logit) for logit in logits[b].tolist()]
             true = batch.y[b, start : start + len(exponentials)].tolist().index(1.0)
             expected -= 7.0 * math.log(exponentials[true] / sum(exponentials)) / rows
-    if beta:
-        expected += beta * tc_by_loops(z, mean, variance, estimator)
+    if weight_of_tc:
+        expected += weight_of_tc * tc_by_loops(z, mean, variance, estimator)
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_checkpoints_keep_the_weight_of_the_total_correlation(tmp_path: Path) -> None:
+    """Those of 0.1.0, which name none, weighed it by β."""
+    for weighting, expected in ("released", 39.0), ("paper", 40.0), (None, 40.0):
+        path = tmp_path / f"{weighting}.ckpt"
+        vaezoo.save(model(weighting=weighting or "released"), path)
+        if weighting is None:
+            checkpoint = torch.load(path, weights_only=True)
+            del checkpoint["hyper_parameters"]["weighting"]
+            torch.save(checkpoint, path)
+        loaded = vaezoo.load(path)
+        vaezoo.save(loaded, path)  # and so do those saved from it
+        for wela in (loaded, vaezoo.load(path)):
+            term = wela.regularizers["tc"]
+            assert isinstance(term, TotalCorrelation)
+            assert term.weight == expected
 
 
 def test_the_encoder_reads_image_and_labels_side_by_side() -> None:

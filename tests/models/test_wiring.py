@@ -24,7 +24,7 @@ from vaezoo.regularizers import (
     TotalCorrelation,
 )
 from vaezoo.regularizers.groups import SpanningTerm
-from vaezoo.types import Batch
+from vaezoo.types import Batch, Term
 
 K = 3
 PIXELS = math.prod(SHAPE)
@@ -60,6 +60,27 @@ def test_label_replacement_takes_the_model_s_likelihood(likelihood: str) -> None
     rows = zip(model.decoder(batch.y[4:]).detach(), batch.x[4:], strict=True)
     expected = sum(nll(likelihood, logits, x) for logits, x in rows) / 2  # every latent is replaced: no KL
     assert found.loss.item() == pytest.approx(2 * expected, rel=1e-5)
+
+
+def test_a_gaussian_has_one_variance_in_both_reconstructions() -> None:
+    def terms(variance: float) -> dict[str, Term]:
+        torch.manual_seed(0)
+        options = {"likelihood": "gaussian", "likelihood_variance": variance, "network": NETWORK}
+        model = BetaVAE(SHAPE, K, regularizers={"replacement": LabelReplacement()}, **options)  # type: ignore[arg-type]
+        return model.terms(labelled_batch())
+
+    one, tenth = terms(1.0), terms(0.1)
+    for name, nats in {"recon": one["recon"].loss, "replacement": one["replacement"].logs["recon"]}.items():
+        found = tenth[name].logs.get("recon", tenth[name].loss)
+        constant = math.prod(SHAPE) * 0.5 * math.log(2 * math.pi)
+        expected = 10 * (nats - constant) + constant + math.prod(SHAPE) * 0.5 * math.log(0.1)
+        assert found.item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize(("likelihood", "variance"), [("bernoulli", 0.5), ("gaussian", 0.0)])
+def test_a_variance_that_means_nothing_is_refused(likelihood: str, variance: float) -> None:
+    with pytest.raises(ValueError, match="likelihood_variance"):
+        BetaVAE(SHAPE, likelihood=likelihood, likelihood_variance=variance)  # type: ignore[arg-type]
 
 
 def test_a_likelihood_that_is_given_wins() -> None:

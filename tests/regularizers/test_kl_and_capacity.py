@@ -34,6 +34,12 @@ def test_capacity_takes_the_absolute_value_of_the_batch_mean() -> None:
     assert value(Capacity("z", 10.0, 4.0, 0), z=gaussian_with_kls(1.0, 1.0)) == pytest.approx(30, rel=1e-5)
 
 
+def test_capacity_without_absolute_value_is_negative_below_the_target() -> None:
+    term = Capacity("z", 10.0, 4.0, 0, absolute=False)
+    assert value(term, z=gaussian_with_kls(1.0, 1.0)) == pytest.approx(-30, rel=1e-5)
+    assert value(term, z=gaussian_with_kls(9.0, 9.0)) == pytest.approx(50, rel=1e-5)
+
+
 def test_capacity_follows_its_ramp() -> None:
     term = Capacity("z", 1.0, 5.0, 100)
     gaps = [value(term, step, z=gaussian_with_kls(0.0)) for step in (0, 10, 100, 1000)]

@@ -9,6 +9,7 @@ from typing import get_args
 from jsonargparse import ArgumentError, Namespace
 from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.loggers import Logger
+from torch.optim import Optimizer
 
 from vaezoo.models import VAE
 from vaezoo.nn.latents import LatentGroup
@@ -65,6 +66,10 @@ def _no_file(name: str) -> str:
 def _no_argument(class_path: str, name: str) -> str:
     short = class_path.rpartition(".")[2]
     return f"{short} has no argument {name!r}{did_you_mean(name, _arguments(short))}"
+
+
+def _no_option(name: str, class_path: str) -> str:
+    return _no_argument(class_path, name)
 
 
 def _no_key(name: str) -> str:
@@ -131,6 +136,7 @@ def _no_section(value: str) -> str:
 _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"File does not exist: '?([^'\n]+)'?": _no_file,
     r"class_path '([^']+)':\s+Option '([^']+)' is not accepted": _no_argument,
+    r"callable class: Option '([^']+)' is not accepted(?s:.*?)class_path='([^']+)'": _no_option,
     r"does not accept option '([^']+)'": _no_key,
     r"unrecognized arguments: --([^=\s]+)": _no_key,
     r"Expected a dot import path string: ?([^\n]*)": _no_class,
@@ -147,8 +153,18 @@ _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"(?s)Problems parsing config: (.+)": _not_yaml,
     r"Not a valid subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _no_kind,
     r"- Expected an? <class '(?!NoneType)([^']+)'>\n(?s:.*?)Given value: ([^\n]*)": _wrong_type,
+    r"Callable\[\[(?s:.*?)(\w+)\] expects a function or a callable class(?s:.*?)Given value: ([^\n]*)": _no_kind,
 }
-_KINDS: tuple[type[object], ...] = (VAE, Regularizer, Network, LatentGroup, LightningDataModule, Callback, Logger)
+_KINDS: tuple[type[object], ...] = (
+    VAE,
+    Regularizer,
+    Network,
+    LatentGroup,
+    LightningDataModule,
+    Callback,
+    Logger,
+    Optimizer,
+)
 _PLAIN = {"Sequence": "list", "Mapping": "dict", "NoneType": "null"}
 # What jsonargparse says around each complaint: types that it tried, and paths that it looked for.
 _FRAME = re.compile(

@@ -20,7 +20,7 @@ class AnnealedVAE(VAE):
         max_nats: Capacity at the end of the ramp.
         steps: Training batches over which the capacity rises.
         regularizers: Further terms by name; one called "capacity_z" replaces the model's own.
-        options: `network`, `likelihood` and `lr`, as in `VAE`.
+        options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 
     paper = "Burgess et al., 2018"

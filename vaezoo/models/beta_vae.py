@@ -18,7 +18,7 @@ class BetaVAE(VAE):
         latent_dim: Number of latent dimensions.
         beta: Weight of the KL.
         regularizers: Further terms by name; one called "kl" replaces the model's own.
-        options: `network`, `likelihood` and `lr`, as in `VAE`.
+        options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 
     paper = "Higgins et al., 2017"

@@ -23,7 +23,7 @@ class DIPVAE(VAE):
         lambda_3: Weight of the third central moments; the paper takes 200 for II on 2D Shapes.
         momentum: Share of the minibatch in a running covariance (footnote 4); 1 for the minibatch alone.
         regularizers: Further terms by name; "kl" and "covariance" replace the model's own.
-        options: `network`, `likelihood` and `lr`, as in `VAE`.
+        options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 
     paper = "Kumar et al., 2018"

@@ -20,7 +20,7 @@ class FactorVAE(VAE):
         discriminator_width: Units of each of the discriminator's six hidden layers.
         discriminator_lr: Its learning rate.
         regularizers: Further terms by name; "kl" and "tc" replace the model's own.
-        options: `network`, `likelihood` and `lr`, as in `VAE`.
+        options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 
     paper = "Kim & Mnih, 2018"

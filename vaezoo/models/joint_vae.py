@@ -38,7 +38,8 @@ class JointVAE(VAE):
             not in the paper. They give `ViewAgreement` finer classes to learn features from (over-clustering; Ji et
             al., 2019, Sec. 3.2).
         regularizers: Further terms by name; "capacity_z" and "capacity_c" replace the model's own.
-        options: `network` (`JointVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
+        options: `network` (`JointVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as
+            in `VAE`.
     """
 
     paper = "Dupont, 2018"

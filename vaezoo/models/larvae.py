@@ -14,15 +14,19 @@ from vaezoo.nn.latents import GaussianLatent, LatentGroup
 from vaezoo.nn.networks import LaRVAENetwork, Shape
 from vaezoo.regularizers import KL, LabelReconstruction, LabelReplacement, Regularizer, TotalCorrelation
 from vaezoo.regularizers.groups import SpanningTerm
-from vaezoo.types import AnyBatch, Term
+from vaezoo.regularizers.label_reconstruction import LabelLoss
+from vaezoo.types import AnyBatch, Batch, Term
+
+LR = 1e-4  # Sec. 5, Baselines
 
 
 class LaRVAE(VAE):
-    """LaRVAE (Nie et al., 2020, Eq. 7): L_unsup + α'·‖μ_y(x) − y‖² + τ·L_rep.
+    """LaRVAE (Nie et al., 2020, Eq. 7): L_unsup + α'·L_recon + τ·L_rep, with L_recon = ‖μ_y(x) − y‖².
 
     Latent group "y" stands for the labels, "z" for the nuisance; the decoder reads them side by side. L_unsup is read
     from images of all the data, the other two from labelled ones. At τ = 0 this is SS-β-VAE, SS-β-TCVAE or SS-FactorVAE
-    (Locatello et al., 2020), by what `unsupervised` holds.
+    (Locatello et al., 2020), by what `unsupervised` holds. The paper's p(x|y, z) is Gaussian (Eq. 9):
+    `likelihood="gaussian"`, whose σ² it leaves unsaid. Pixels are Bernoulli by default, as in L_unsup's own papers.
 
     Args:
         image_shape: Channels, height and width.
@@ -30,10 +34,13 @@ class LaRVAE(VAE):
         nuisance_dim: Latent dimensions beside the labels.
         tau: Weight of the label replacement.
         alpha: Weight of the label reconstruction, the paper's α', on which it is silent.
+        label_loss: "mse", or "bce" on sigmoid(μ_y(x)), as in `LabelReconstruction`. With "bce" the group "y" holds
+            logits while label replacement decodes labels as they are: it is meant for the baselines, at τ = 0.
         unsupervised: Terms of L_unsup beside the reconstruction, over both groups unless they name one. Defaults to
             those of β-TCVAE at β = 6.
         regularizers: Further terms by name; "labels" and "replacement" replace the model's own.
-        options: `network` (`LaRVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
+        options: `network` (`LaRVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` (1e-4 by default) and
+            `optimizer`, as in `VAE`.
     """
 
     paper = "Nie et al., 2020"
@@ -45,6 +52,7 @@ class LaRVAE(VAE):
         nuisance_dim: int = 5,
         tau: float = 1.0,
         alpha: float = 100.0,
+        label_loss: LabelLoss = "mse",
         unsupervised: Mapping[str, Regularizer] | None = None,
         regularizers: Mapping[str, Regularizer] | None = None,
         **options: Unpack[VAEOptions],
@@ -53,13 +61,14 @@ class LaRVAE(VAE):
             raise ValueError("LaRVAE needs label_dim, the number of labels: give label_dim=data.label_size")
         if label_dim < 1 or nuisance_dim < 0:
             raise ValueError(f"label_dim must be 1 or more and nuisance_dim 0 or more, not {label_dim}, {nuisance_dim}")
-        terms: dict[str, Regularizer] = {"labels": LabelReconstruction("y", alpha)}
+        terms: dict[str, Regularizer] = {"labels": LabelReconstruction("y", alpha, label_loss)}
         if tau:
             terms["replacement"] = LabelReplacement("y", tau)
         if unsupervised is None:
             unsupervised = {"kl": KL(), "tc": TotalCorrelation(weight=5.0)}
         if options.get("network") is None:
             options["network"] = LaRVAENetwork()
+        options.setdefault("lr", LR)
         latents: dict[str, LatentGroup] = {"y": GaussianLatent(label_dim)}
         if nuisance_dim:
             latents["z"] = GaussianLatent(nuisance_dim)
@@ -78,15 +87,16 @@ class LaRVAE(VAE):
                 f"model.label_dim is {self.label_dim}, but the data has {labels} labels: leave model.label_dim out, or "
                 f"choose {self.label_dim} factors with data.labelled_factors"
             )
-        if self.training and not self._warned and not batch.labelled.any():
-            rank_zero_warn("the first batch holds no labelled image, so LaRVAE learns no labels: set data.labels")
+        if self.training and not self._warned:
+            self._check_first(batch)
         self._warned |= self.training
         return super().terms(batch)
 
     @torch.no_grad()
     def infer_labels(self, x: Tensor) -> Tensor:
-        """Labels μ_y(x) of images, (B, label_dim)."""
-        return self.encode(x)["y"].code()
+        """Labels of images: μ_y(x), or its sigmoid where the label loss is "bce", (B, label_dim)."""
+        mean, term = self.encode(x)["y"].code(), self.regularizers["labels"]
+        return term.labels(mean) if isinstance(term, LabelReconstruction) else mean
 
     @torch.no_grad()
     def generate(self, labels: Tensor, nuisance: Tensor | None = None) -> Tensor:
@@ -108,6 +118,18 @@ class LaRVAE(VAE):
         for k in range(self.label_dim):
             walked[:, k, :, k] = torch.linspace(0, 1, steps, device=labels.device)
         return walked
+
+    def _check_first(self, batch: Batch) -> None:
+        """Once, as it waits for the device."""
+        if not batch.labelled.any():
+            rank_zero_warn("the first batch holds no labelled image, so LaRVAE learns no labels: set data.labels")
+        term, known = self.regularizers["labels"], batch.y[~batch.y.isnan()]
+        if (
+            isinstance(term, LabelReconstruction)
+            and term.label_loss == "bce"
+            and not ((known >= 0) & (known <= 1)).all()
+        ):
+            raise ValueError("label_loss: bce needs labels in [0, 1]: set data.label_form to rank")
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]  # Lightning's is no plain classmethod

@@ -60,10 +60,14 @@ class TwoOptimizers(LightningModule):
 
 
 def plateau_schedulers(
-    optimizers: Sequence[Optimizer], patience: int, cooldowns: Sequence[int], thresholds: Sequence[float]
+    optimizers: Sequence[Optimizer],
+    patience: int,
+    cooldowns: Sequence[int],
+    thresholds: Sequence[float],
+    eps: Sequence[float],
 ) -> list[ReduceLROnPlateau]:
-    """A scheduler for each optimizer that halves its learning rate."""
+    """A scheduler for each optimizer that halves its learning rate, unless that changes it by less than eps."""
     return [
-        ReduceLROnPlateau(optimizer, factor=0.5, patience=patience, cooldown=cooldown, threshold=threshold)
-        for optimizer, cooldown, threshold in zip(optimizers, cooldowns, thresholds, strict=True)
+        ReduceLROnPlateau(optimizer, factor=0.5, patience=patience, cooldown=wait, threshold=threshold, eps=least)
+        for optimizer, wait, threshold, least in zip(optimizers, cooldowns, thresholds, eps, strict=True)
     ]

@@ -1,6 +1,7 @@
 """PartedVAE."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,17 +20,15 @@ from vaezoo.regularizers import AggregatePosterior, Capacity, Entropy, Overlap, 
 from vaezoo.schedules import linear
 from vaezoo.types import AnyBatch, Batch, Posterior
 
-SHARPNESS, SHARPENING_STEPS = 8.0, 35_000  # of the attention, from 1 by 2e-4 a batch; released code, not in the paper
-
 
 class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
     """PartedVAE (Hajimiri et al., 2021, Eq. 6 and A.5): classes c, class-related u ~ q(u|c, x), class-independent z.
 
     The decoder reads z and u. As in the released code the gaps to the capacities are absolute values of batch means,
-    which Eq. 6 omits. Each batch takes two steps: a supervised one on its labelled rows (Eq. 7), with an Adam of its
-    own over the encoder and the logits of c alone, then one of the whole objective on its other rows. A batch without
-    labelled rows takes the second step only: the unsupervised model. Labels are class indices, one column a discrete
-    variable; NaN where one is not known.
+    which Eq. 6 omits: `absolute=False` is its letter. Nor is the attention's sharpness in the paper. Each batch takes
+    two steps: a supervised one on its labelled rows (Eq. 7), with an Adam of its own over the encoder and the logits of
+    c alone, then one of the whole objective on its other rows. A batch without labelled rows takes the second step
+    only: the unsupervised model. Labels are class indices, one column a discrete variable; NaN where one is not known.
 
     Optimization is manual, so the Trainer does not accumulate or clip gradients. Its steps, and so `max_steps`,
     count batches: the supervised step is not counted on top. Learning rates are halved on plateaus of the epoch's mean
@@ -51,13 +50,18 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         max_nats_z: Capacity of z at the end of the ramp.
         max_nats_u: Capacity of u at the end of the ramp.
         steps: Training batches over which the capacities rise.
+        absolute: Whether the gaps to the capacities are absolute values.
+        sharpness: Factor of the attention's logits at the end of a ramp from 1, and in evaluation. 1 is the paper's.
+        sharpening_steps: Training batches over which it rises, by 2e-4 a batch with the defaults.
         patience: Epochs without progress before a learning rate is halved.
         cooldown: Epochs to wait after that, of the supervised and of the full optimizer.
         threshold: Relative decrease of the epoch's mean loss that counts as progress, of both.
+        eps: Least change of a learning rate, of both; smaller ones are not made.
         labels_only: Take the supervised step only: the classifier that the paper compares with.
         regularizers: Further terms by name; "capacity_z", "capacity_u", "aggregate", "entropy" and "overlap" replace
             the model's own.
-        options: `network` (`PartedVAENetwork` by default), `likelihood` and `lr`, as in `VAE`.
+        options: `network` (`PartedVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` and
+            `optimizer`, which both steps take, as in `VAE`.
     """
 
     paper = "Hajimiri et al., 2021"
@@ -80,17 +84,21 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         max_nats_z: float = 7.0,
         max_nats_u: float = 7.0,
         steps: int = 100_000,
+        absolute: bool = True,
+        sharpness: float = 8.0,
+        sharpening_steps: int = 35_000,
         patience: int = 2,
         cooldown: tuple[int, int] = (3, 4),
         threshold: tuple[float, float] = (0.1, 0.01),
+        eps: tuple[float, float] = (1e-6, 1e-7),
         labels_only: bool = False,
         regularizers: Mapping[str, Regularizer] | None = None,
         **options: Unpack[VAEOptions],
     ) -> None:
         classes = ConcreteLatent(list(discrete), temperature, priors, decoded=False)
         terms = {
-            "capacity_z": Capacity("z", gamma_z, max_nats_z, steps),
-            "capacity_u": Capacity("u", gamma_u, max_nats_u, steps),
+            "capacity_z": Capacity("z", gamma_z, max_nats_z, steps, absolute),
+            "capacity_u": Capacity("u", gamma_u, max_nats_u, steps, absolute),
             "aggregate": AggregatePosterior("c", gamma_c),
             "entropy": Entropy("c", gamma_h),
             "overlap": Overlap("u", gamma_bc, tolerance),
@@ -99,12 +107,13 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
             options["network"] = PartedVAENetwork()
         latents = {"z": GaussianLatent(dim_z), "u": MixtureLatent(discrete, dim_u), "c": classes}
         super().__init__(image_shape, latents, {**terms, **(regularizers or {})}, **options)
-        self.patience, self.cooldown, self.threshold, self.labels_only = patience, cooldown, threshold, labels_only
+        self.sharpness, self.sharpening_steps, self.labels_only = sharpness, sharpening_steps, labels_only
+        self.plateau = (patience, cooldown, threshold, eps)
 
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """Posteriors of all latent groups, that of u at the most likely classes and at full sharpness."""
         features, c = self._features_and_classes(x)
-        return self._posterior(features, c, c.mode(), features.new_full((), SHARPNESS))
+        return self._posterior(features, c, c.mode(), features.new_full((), self.sharpness))
 
     def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Posterior], dict[str, Tensor]]:
         """Posteriors and a sample; in training that of u is taken at the relaxed sample of c (Fig. 2)."""
@@ -112,7 +121,8 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
             return super().infer(x)
         features, c = self._features_and_classes(x)
         chosen = c.rsample()
-        posterior = self._posterior(features, c, chosen, linear(self.step, 1.0, SHARPNESS, SHARPENING_STEPS))
+        sharpness = linear(self.step, 1.0, self.sharpness, self.sharpening_steps)
+        posterior = self._posterior(features, c, chosen, sharpness)
         return posterior, {"z": posterior["z"].rsample(), "u": posterior["u"].rsample(), "c": chosen}
 
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
@@ -150,10 +160,11 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return super().test_step(batch)
 
     def configure_optimizers(self) -> Any:
-        """Adam for the encoder and the logits of c, Adam for everything, and a plateau scheduler for each."""
-        supervised = torch.optim.Adam([*self.encoder.parameters(), *self.heads["c"].parameters()], lr=self.lr)
-        optimizers = [supervised, super().configure_optimizers()]
-        return optimizers, plateau_schedulers(optimizers, self.patience, self.cooldown, self.threshold)
+        """One for the encoder and the logits of c, one for everything, and a plateau scheduler for each."""
+        params = [*self.encoder.parameters(), *self.heads["c"].parameters()]
+        own = partial(torch.optim.Adam, lr=self.lr) if self.optimizer is None else self.optimizer
+        optimizers = [own(params), super().configure_optimizers()]
+        return optimizers, plateau_schedulers(optimizers, *self.plateau)
 
     @torch.no_grad()
     def classify(self, x: Tensor) -> Tensor:

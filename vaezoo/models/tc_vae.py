@@ -23,7 +23,7 @@ class TCVAE(VAE):
         dataset_size: Number of training images, for the estimator. Defaults to that of the data.
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
         regularizers: Further terms by name; "kl" and "tc" replace the model's own.
-        options: `network`, `likelihood` and `lr`, as in `VAE`.
+        options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 
     paper = "Chen et al., 2018"

@@ -1,7 +1,8 @@
 """WeLa-VAE: weak labels choose among the ways to disentangle."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from math import prod
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -26,11 +27,15 @@ class WeLaVAE(VAE):
     with NaN enters the encoder as zeros and drops out of the likelihood, as in `LabelLikelihood`; `y=None` stands for
     no label at all. Labels removed from the encoder: `labels_in_encoder=False`.
 
+    The whole KL is there with either weight of the total correlation. The scripts behind the paper's table weigh it by
+    β − 1 = 39, the default here; Eq. 4 says β: `weighting="paper"`.
+
     Args:
         image_shape: Channels, height and width.
         label_sizes: Number of classes of each label, in the order in which they stand in a batch's y.
         latent_dim: Number of latent dimensions; the paper takes one a label.
-        beta: Weight of the total correlation, on top of the whole KL.
+        beta: The paper's β.
+        weighting: "released" weighs the total correlation by β − 1, "paper" by β.
         gamma: Weight of the labels' likelihood. Where None, the paper's value for Blobs, or its rule where it gives
             none: pixels over classes.
         labels_in_encoder: Whether the encoder reads the labels.
@@ -39,7 +44,8 @@ class WeLaVAE(VAE):
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
         regularizers: Further terms by name; "kl", "tc" and "labels" replace the model's own. The paper suggests
             `CovarianceMatching` in place of "tc".
-        options: `network` (`DenseNetwork` by default), `likelihood` and `lr`, as in `VAE`.
+        options: `network` (`DenseNetwork` by default), `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as
+            in `VAE`.
     """
 
     paper = "Margonis et al., 2020"
@@ -50,6 +56,7 @@ class WeLaVAE(VAE):
         label_sizes: Sequence[int],
         latent_dim: int = 2,
         beta: float = 40.0,
+        weighting: Literal["released", "paper"] = "released",
         gamma: float | None = None,
         labels_in_encoder: bool = True,
         dataset_size: int | None = None,
@@ -59,19 +66,38 @@ class WeLaVAE(VAE):
     ) -> None:
         if not label_sizes or min(label_sizes) < 2:
             raise ValueError(f"label_sizes {list(label_sizes)}: needs one-hot labels (of the data, label_form: onehot)")
+        if weighting not in ("released", "paper"):
+            raise ValueError(f"weighting must be 'released' or 'paper', not {weighting!r}")
         gamma = _gamma(image_shape, label_sizes) if gamma is None else gamma
         terms = {
             "kl": KL("z"),
-            "tc": TotalCorrelation("z", beta, dataset_size, estimator),
+            "tc": TotalCorrelation("z", beta - (weighting == "released"), dataset_size, estimator),
             "labels": LabelLikelihood(gamma),
         }
         network = Network.build(options.get("network") or DenseNetwork())
         options["network"] = network
         super().__init__(image_shape, {"z": GaussianLatent(latent_dim)}, {**terms, **(regularizers or {})}, **options)
-        self.label_sizes, self.labels_in_encoder = tuple(label_sizes), labels_in_encoder
+        self.label_sizes, self.labels_in_encoder, self.beta = tuple(label_sizes), labels_in_encoder, beta
+        self.hparams["weighting"] = weighting  # even if it is the default: checkpoints without it are of 0.1.0
         if labels_in_encoder:
             self.encoder = network.encoder(self.image_shape, self.label_sizes)
         self.decoder = network.decoder(self.image_shape, latent_dim, self.label_sizes)
+
+    @classmethod
+    def update_arguments(cls, arguments: MutableMapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+        """Version 0.1.0 weighed the total correlation by β."""
+        if "weighting" not in checkpoint.get(cls.CHECKPOINT_HYPER_PARAMS_KEY, {}):
+            arguments["weighting"] = "paper"
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Let a run of 0.1.0 go on with the weight that it began with."""
+        super().on_load_checkpoint(checkpoint)
+        saved = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
+        if "weighting" in saved:
+            return
+        self.hparams["weighting"], own = "paper", self.regularizers["tc"]
+        if isinstance(own, TotalCorrelation) and "tc" not in (saved.get("regularizers") or {}):
+            own.weight = self.beta
 
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch; once an epoch, as it waits for the device, class indices are checked."""

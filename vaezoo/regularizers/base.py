@@ -16,6 +16,7 @@ class Host(Protocol):
 
     latents: dict[str, LatentGroup]
     likelihood: Likelihood
+    likelihood_variance: float
     dataset_size: int | None
     """Number of training images; None before training."""
 

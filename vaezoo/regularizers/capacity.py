@@ -21,6 +21,8 @@ class Capacity(SpanningTerm):
         gamma: Weight of the gap.
         max_nats: Capacity at the end of the ramp.
         steps: Training batches over which the capacity rises from 0.
+        absolute: Whether the gap is an absolute value. False gives γ · (KL − C), as printed in Hajimiri et al. (2021),
+            Eq. 6: its gradient is that of γ · KL, whatever C is.
     """
 
     def __init__(
@@ -29,11 +31,12 @@ class Capacity(SpanningTerm):
         gamma: float = 1000.0,
         max_nats: float = 25.0,
         steps: int = 100_000,
+        absolute: bool = True,
     ) -> None:
         super().__init__(latent)
         if max_nats < 0:
             raise ValueError(f"max_nats must be 0 or more, not {max_nats}")
-        self.gamma, self.max_nats, self.steps = gamma, max_nats, steps
+        self.gamma, self.max_nats, self.steps, self.absolute = gamma, max_nats, steps, absolute
 
     def capacity(self, step: Tensor) -> Tensor:
         """C(t), before the cap of what the group can carry."""
@@ -45,4 +48,5 @@ class Capacity(SpanningTerm):
         # |mean − C| is not linear in the batch: ranks on different sides of C would cancel.
         nats = gather(beside([q.kl() for q in groups]).sum(1)).mean()
         capacity = self.capacity(step).clamp(max=sum(q.max_nats for q in groups))
-        return Term(self.gamma * (nats - capacity).abs(), {"nats": nats, "capacity": capacity})
+        gap = nats - capacity
+        return Term(self.gamma * (gap.abs() if self.absolute else gap), {"nats": nats, "capacity": capacity})

@@ -1,33 +1,53 @@
 """Latents that stand for labels: how far the inferred ones are from the known."""
 
+from typing import Literal
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from vaezoo.regularizers.base import gaussian
 from vaezoo.regularizers.groups import LabelTerm, label_width
 from vaezoo.types import Batch, Forward, Term
 
+LabelLoss = Literal["mse", "bce"]
+
 
 class LabelReconstruction(LabelTerm):
-    """α' · ‖μ_y(x) − y‖² on labelled images (Nie et al., 2020, Eq. 8), for the first dimensions of a latent group.
+    """α' · R_s(μ_y(x), y) on labelled images (Nie et al., 2020, Eq. 4 and 8), for the first dimensions of a group.
 
-    A label that was not observed is NaN and counts for nothing. The Euclidean distance is logged: ℓ2 of the paper.
+    R_s is ‖μ_y(x) − y‖², or the binary cross-entropy of sigmoid(μ_y(x)), summed over labels in [0, 1]. The paper names
+    both and does not say how a mean becomes a probability; the sigmoid is that of Locatello et al. (2020), whose
+    baseline Eq. 4 is. A clamp would leave means outside [0, 1] without a gradient. A label that was not observed is NaN
+    and counts for nothing. The Euclidean distance is logged: ℓ2 of the paper.
 
     Args:
         latent: Latent group whose first dimensions stand for the labels, as many as there are labels. Defaults to "y",
             or to the model's first one with a standard normal prior.
         alpha: Weight, the paper's α'.
+        label_loss: "mse", the squared distance, or "bce", the binary cross-entropy.
     """
 
-    def __init__(self, latent: str | None = None, alpha: float = 100.0) -> None:
+    def __init__(self, latent: str | None = None, alpha: float = 100.0, label_loss: LabelLoss = "mse") -> None:
         super().__init__(latent)
-        self.alpha = alpha
+        if label_loss not in ("mse", "bce"):
+            raise ValueError(f"label_loss must be 'mse' or 'bce', not {label_loss!r}")
+        self.alpha, self.label_loss = alpha, label_loss
+
+    def labels(self, mean: Tensor) -> Tensor:
+        """Labels that posterior means stand for: themselves, or their sigmoid with "bce"."""
+        return mean.sigmoid() if self.label_loss == "bce" else mean
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """α' times the mean squared distance over the labelled images; 0 where there are none."""
-        mean = gaussian(out, self.latent).mean
-        gap = mean[:, : label_width(batch.y, mean)] - batch.y
-        squared = torch.where(batch.y.isnan(), 0.0, gap).square().sum(1)
+        """α' times the mean label loss over the labelled images; 0 where there are none."""
+        mean, unknown = gaussian(out, self.latent).mean, batch.y.isnan()
+        mean = mean[:, : label_width(batch.y, mean)]
+        squared = torch.where(unknown, 0.0, self.labels(mean) - batch.y).square().sum(1)
         images = max(len(squared), 1)
+        logs = {"distance": squared.detach().sqrt().sum() / images}
+        if self.label_loss == "bce":
+            nats = F.binary_cross_entropy_with_logits(mean, torch.where(unknown, 0.0, batch.y), reduction="none")
+            loss = torch.where(unknown, 0.0, nats).sum() / images
+            return Term(self.alpha * loss, {"nats": loss} | logs)
         loss = squared.sum() / images
-        return Term(self.alpha * loss, {"squared": loss, "distance": squared.detach().sqrt().sum() / images})
+        return Term(self.alpha * loss, {"squared": loss} | logs)

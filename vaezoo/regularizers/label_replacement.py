@@ -21,10 +21,11 @@ class LabelReplacement(LabelTerm):
             or to the model's first one with a standard normal prior. The rest of it, and the other groups with such a
             prior, are z.
         tau: Weight.
-        likelihood: Distribution of pixels. Defaults to the model's.
+        likelihood: Distribution of pixels. Defaults to the model's; its variance always is.
     """
 
     likelihood: Likelihood
+    variance: float = 1.0
 
     def __init__(self, latent: str | None = None, tau: float = 1.0, likelihood: Likelihood | None = None) -> None:
         super().__init__(latent)
@@ -33,6 +34,7 @@ class LabelReplacement(LabelTerm):
     def attach(self, model: Host) -> None:
         """Take the likelihood from the model."""
         super().attach(model)
+        self.variance = model.likelihood_variance
         self.likelihood = self._given_likelihood or model.likelihood
 
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
@@ -51,6 +53,7 @@ class LabelReplacement(LabelTerm):
         nats = beside([q.kl(), *(out.posterior[name].kl() for name in self.others)])
         inferred = torch.where(batch.y.isnan(), nats[:, :labels], 0.0).sum(1) + nats[:, labels:].sum(1)
         images = max(len(nats), 1)
-        recon = reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood).sum() / images
+        nll = reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood, self.variance)
+        recon = nll.sum() / images
         kl = inferred.sum() / images
         return Term(self.tau * (recon + kl), {"recon": recon, "nats": kl})

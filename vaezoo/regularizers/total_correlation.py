@@ -15,7 +15,8 @@ class TotalCorrelation(SpanningTerm):
     """weight · KL(q(z) || Π_l q(z_l)), on top of the whole KL (Chen et al., 2018, Eq. 2).
 
     β-TCVAE is KL plus this term at weight β − 1. The three parts of the KL are logged: `mi`, the mutual information of
-    index and code, `tc`, the total correlation, and `dwkl`, the dimension-wise KL.
+    index and code, `tc`, the total correlation, and `dwkl`, the dimension-wise KL. The last is left out where a group's
+    prior is not the standard normal, as PartedVAE's u; the total correlation does not depend on the prior.
 
     Args:
         latent: Latent group, or groups side by side. Defaults to all with a standard normal prior.
@@ -40,11 +41,12 @@ class TotalCorrelation(SpanningTerm):
         if dataset_size is not None and dataset_size < 1:
             raise ValueError(f"dataset_size must be at least 1, not {dataset_size}")
         self._given_size = self.dataset_size = dataset_size
-        self.weight, self.estimator = weight, estimator
+        self.weight, self.estimator, self._standard_normal = weight, estimator, True
 
     def attach(self, model: Host) -> None:
-        """Take the number of training images from the model."""
+        """Take the number of training images, and what is known of the prior, from the model."""
         super().attach(model)
+        self._standard_normal = all(model.latents[name].standard_normal for name in self.latents)
         self.dataset_size = model.dataset_size if self._given_size is None else self._given_size
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
@@ -55,6 +57,8 @@ class TotalCorrelation(SpanningTerm):
         joint, marginals = aggregate_log_densities(z, mean, logvar, self.dataset_size, self.estimator)
         tc = (joint - marginals).mean()
         own = gaussian_log_density(z, mean, logvar).sum(1)
-        prior = gaussian_log_density(z, z.new_zeros(()), z.new_zeros(())).sum(1)
-        logs = {"mi": (own - joint).mean(), "tc": tc, "dwkl": (marginals - prior).mean()}
+        logs = {"mi": (own - joint).mean(), "tc": tc}
+        if self._standard_normal:
+            prior = gaussian_log_density(z, z.new_zeros(()), z.new_zeros(())).sum(1)
+            logs["dwkl"] = (marginals - prior).mean()
         return Term(self.weight * tc, logs)

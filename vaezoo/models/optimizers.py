@@ -1,0 +1,27 @@
+"""The optimizer of a model: a callable in memory, plain data in a checkpoint."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+
+OptimizerCallable = Callable[[Iterable[Any]], Optimizer]
+"""From parameters, or groups of them, to their optimizer: the type that Lightning's command line knows by this name."""
+
+
+def as_callable(optimizer: OptimizerCallable | Mapping[str, Any]) -> OptimizerCallable:
+    """The callable itself, or the one that `vaezoo.specs.plain` made plain data of.
+
+    A checkpoint can name optimizers of `torch.optim` alone; nothing is imported for it.
+    """
+    if not isinstance(optimizer, Mapping):
+        return optimizer
+    package, _, name = str(optimizer.get("class_path")).rpartition(".")
+    found = vars(torch.optim).get(name) if package in ("", "torch.optim") else None
+    if not (isinstance(found, type) and issubclass(found, Optimizer)):
+        raise ValueError(
+            f"optimizer {optimizer.get('class_path')!r} is none of torch.optim: name one of its classes, say Adagrad"
+        )
+    return partial(found, **(optimizer.get("init_args") or {}))
