@@ -81,7 +81,7 @@ FACES = {
     **{"model_dim_z": 10, "model_dim_u": 1, "model_discrete": [4, 3, 2, 3, 2, 2, 2, 2], "model_lr": 5e-4},
     **{"model_priors": [*SHARES, [0.95, 0.05], [0.57, 0.43]], "trainer_max_epochs": 80, "model_patience": 2},
     **{"data_labels": 800, "data_labelled_set": "first", "data_crop": None, "data_image_size": None},
-    **{"model_cooldown": (3, 4), "model_likelihood": "laplace"},
+    **{"model_cooldown": (3, 4), "model_likelihood": "l1"},
 }
 DIGITS = {
     **{"model_dim_z": 6, "model_dim_u": 10, "model_discrete": [10], "model_lr": 1.5e-3, "trainer_max_epochs": 60},
@@ -190,7 +190,7 @@ CONSTANTS = {
         model_network=TANH,
         **WELA,
     ),
-    "tcvae_blobs": row("TCVAE", BLOBS, model_latent_dim=5, model_beta=41.0, model_lr=1e-4, model_network=TANH, **WELA),
+    "tcvae_blobs": row("TCVAE", BLOBS, model_latent_dim=5, model_beta=40.0, model_lr=1e-4, model_network=TANH, **WELA),
     "larvae_3dshapes": nie(SHAPES, 1.0, 4800, TC),
     "larvae_dsprites": nie(SPRITES, 1.0, 7373, TC),
     "larvae_isaac3d": nie(ISAAC, 1.0, 7373, TC),
