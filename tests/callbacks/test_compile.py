@@ -92,6 +92,7 @@ def test_compiled_equals_eager_in_one_graph(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_numbers_of_labelled_rows_that_change_are_compiled_a_few_times(tmp_path: Path) -> None:
     eager, compiled = both("LaRVAE", tmp_path)
     for seed, labelled in enumerate([4, 3, 5, 0, 1, 7, 2, 6]):

@@ -74,15 +74,16 @@ def test_marks_in_the_data_are_not_replaced() -> None:
     assert entry["name"] == "@@script@@"
 
 
-def test_fifty_runs(beta: Path, tmp_path: Path) -> None:
-    for i in range(50):
+def test_many_runs(beta: Path, tmp_path: Path) -> None:
+    for i in range(12):
         (tmp_path / "many" / f"{i:02}").mkdir(parents=True)
         for file in ("config.yaml", "metrics.csv", "checkpoints"):
             (tmp_path / "many" / f"{i:02}" / file).symlink_to(beta / file)
     assert run(["report", str(tmp_path / "many"), "--max_units=2", "-o", str(tmp_path / "report.html")]) == 0
-    assert (tmp_path / "report.html").stat().st_size < 15e6  # noise, as untrained decoders draw it, is the worst case
+    # Fifty would take less than 15 MB; noise, as untrained decoders draw it, is the worst case.
+    assert (tmp_path / "report.html").stat().st_size < 12 * 15e6 / 50
     names = [entry["name"] for entry in content((tmp_path / "report.html").read_text())["runs"]]
-    assert names == [f"many/{i:02}" for i in reversed(range(50))]
+    assert names == [f"many/{i:02}" for i in reversed(range(12))]
 
 
 @pytest.mark.parametrize(
