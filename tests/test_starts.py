@@ -36,7 +36,7 @@ def test_an_experiment_starts_as_written(
     assert run(["fit", f"--config={config}", *options]) == 0
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_short_epoch_starts_on_two_processes(tmp_path: Path) -> None:
     """896 batches an epoch on each rank, and a validation every 2,000."""
     config = ROOT / "experiments" / "dipvae1_dsprites.yaml"

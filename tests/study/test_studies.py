@@ -39,9 +39,11 @@ def parser() -> LightningArgumentParser:
     return command_line_parser()
 
 
-def distinct(runs: list[Run]) -> list[Run]:
-    """One run for each place in the grid: seeds parse alike."""
-    return list({(run.part, str(run.place)): run for run in runs}.values())
+def ends(runs: list[Run]) -> list[Run]:
+    """The first and the last run of each configuration: the others have other values of the same options."""
+    parts = dict.fromkeys(run.part for run in runs)
+    owns = ([run for run in runs if run.part == part] for part in parts)
+    return [run for own in owns for run in (own[0], own[-1])]
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
@@ -55,7 +57,7 @@ def test_every_command_of_a_study_parses(
     assert set(study.budgets) - {"long"} == {"full", "short", "smoke"}
     runs = expand(study)
     assert len(runs) == RUNS[path.stem]
-    places = [*distinct(runs), *(run for name in study.budgets for run in expand(study, name)[:1])]
+    places = [*ends(runs), *(run for name in study.budgets for run in expand(study, name)[:1])]
     for run in places:
         config = parser.parse_args(run.fit(Path("runs")))["fit"]
         assert config.seed_everything == run.seed
@@ -105,3 +107,14 @@ def test_label_rates_count_all_labels(name: str, monkeypatch: pytest.MonkeyPatch
         total = IMAGES[run.part.split("_")[1]]
         given = run.overrides.get("data.labels", run.content["data"]["init_args"]["labels"])
         assert given == round(float(run.place.get("labels", 0.01)) * total), run.name
+
+
+def test_a_configuration_may_have_scores_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Label accuracies are WeLa-VAE's alone; all 102,400 images are scored, but for a budget that says otherwise."""
+    monkeypatch.chdir(ROOT)
+    study = read_study(ROOT / "experiments" / "studies" / "welavae_table1.yaml")
+    for budget, images in (("full", 102_400), ("smoke", 200)):
+        asked = {run.part: run.evaluate for run in expand(study, budget)}
+        assert asked["tcvae"]["metrics"] == ["polar_error", "cartesian_error"]
+        assert asked["welavae"]["metrics"] == ["polar_error", "cartesian_error", "label_accuracy"]
+        assert all(evaluate["images"] == images for evaluate in asked.values())
