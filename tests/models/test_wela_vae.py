@@ -116,7 +116,7 @@ def test_checkpoints_keep_the_weight_of_the_total_correlation(tmp_path: Path) ->
         vaezoo.save(model(weighting=weighting or "released"), path)
         if weighting is None:
             checkpoint = torch.load(path, weights_only=True)
-            del checkpoint["hyper_parameters"]["weighting"]
+            del checkpoint["weighting"], checkpoint["hyper_parameters"]["weighting"]
             torch.save(checkpoint, path)
         loaded = vaezoo.load(path)
         vaezoo.save(loaded, path)  # and so do those saved from it

@@ -19,6 +19,7 @@ from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
 
 _NAMES = RunFolder(Path())
+_LOSS, _UNSUPERVISED = "val/loss", "val/unsupervised"
 
 
 class LastCheckpoint(ModelCheckpoint):
@@ -99,15 +100,35 @@ class LastCheckpoint(ModelCheckpoint):
 
 
 class BestCheckpoint(ModelCheckpoint):
-    """Keeps `best.ckpt`, of the lowest validation loss; a run that continues takes it over into its own folder."""
+    """Keeps `best.ckpt`, of the lowest validation loss; a run that continues takes it over into its own folder.
+
+    A model whose loss reads labels is chosen by `val/unsupervised`, the loss without the terms that read them: no
+    protocol grants it the labels of validation images.
+    """
 
     def __init__(self) -> None:
         super().__init__(
             filename=_NAMES.best.stem,
-            monitor="val/loss",
+            monitor=_LOSS,
             save_on_train_epoch_end=False,
             enable_version_counter=False,
         )
+
+    @property
+    def state_key(self) -> str:
+        """The same for every model and version, so that a run's state is found before its metrics are known."""
+        monitor, self.monitor = self.monitor, _LOSS
+        try:
+            return super().state_key
+        finally:
+            self.monitor = monitor
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Save if this is the best; scores by another part of the loss, as in runs of 0.1.0, do not compare."""
+        monitor = _UNSUPERVISED if _UNSUPERVISED in trainer.callback_metrics else _LOSS
+        if monitor != self.monitor and _fitting(trainer):
+            self.monitor, self.best_k_models, self.best_model_score = monitor, {}, None
+        super().on_validation_end(trainer, pl_module)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on with the best score so far. Lightning forgets it in another folder, and keeps a worse checkpoint."""
@@ -116,6 +137,7 @@ class BestCheckpoint(ModelCheckpoint):
             return
         path = Path(self.dirpath) / _NAMES.best.name
         link(before, path)
+        self.monitor = state_dict["monitor"]
         self.best_model_score = self.kth_value = state_dict["best_model_score"]
         self.best_model_path = self.kth_best_model_path = str(path)
         self.best_k_models = {str(path): state_dict["best_model_score"]}

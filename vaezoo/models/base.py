@@ -208,8 +208,11 @@ class VAE(Autoencoder, Receiver):
         for term in self._terms().values():
             term.attach(self)
 
+    def _label_readers(self) -> list[str]:
+        return [name for name, term in self._terms().items() if term.supervised or term.reads_labels]
+
     def _check_for_labels(self, batch: Batch) -> None:
-        readers = [name for name, term in self._terms().items() if term.supervised or term.reads_labels]
+        readers = self._label_readers()
         if readers and not batch.y.shape[1]:
             raise ValueError(
                 f"{type(self).__name__}'s term {readers[0]!r} reads labels, and the loader yields images alone: "
@@ -222,6 +225,8 @@ class VAE(Autoencoder, Receiver):
         loss = torch.stack([term.loss for term in terms.values()]).sum()
         if has_trainer(self):
             values = {"loss": loss} | {name: term.loss for name, term in terms.items()}
+            if stage != "train" and (readers := self._label_readers()):
+                values["unsupervised"] = loss - torch.stack([terms[name].loss for name in readers]).sum()
             details = {f"{name}/{key}": value for name, term in terms.items() for key, value in term.logs.items()}
             options: _LogOptions = {"batch_size": len(batch.x), "sync_dist": stage != "train"}
             self.log_dict({f"{stage}/{k}": v.detach() for k, v in values.items()}, prog_bar=stage == "train", **options)

@@ -77,27 +77,30 @@ class WeLaVAE(VAE):
         network = Network.build(options.get("network") or DenseNetwork())
         options["network"] = network
         super().__init__(image_shape, {"z": GaussianLatent(latent_dim)}, {**terms, **(regularizers or {})}, **options)
-        self.label_sizes, self.labels_in_encoder, self.beta = tuple(label_sizes), labels_in_encoder, beta
-        self.hparams["weighting"] = weighting  # even if it is the default: checkpoints without it are of 0.1.0
+        self.label_sizes, self.labels_in_encoder = tuple(label_sizes), labels_in_encoder
+        self.beta, self.weighting = beta, weighting
         if labels_in_encoder:
             self.encoder = network.encoder(self.image_shape, self.label_sizes)
         self.decoder = network.decoder(self.image_shape, latent_dim, self.label_sizes)
 
     @classmethod
     def update_arguments(cls, arguments: MutableMapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
-        """Version 0.1.0 weighed the total correlation by β."""
-        if "weighting" not in checkpoint.get(cls.CHECKPOINT_HYPER_PARAMS_KEY, {}):
+        """Version 0.1.0, whose checkpoints do not say, weighed the total correlation by β."""
+        if "weighting" not in checkpoint:
             arguments["weighting"] = "paper"
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Note the weighting, even if it is the default."""
+        super().on_save_checkpoint(checkpoint)
+        checkpoint["weighting"] = self.weighting
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Let a run of 0.1.0 go on with the weight that it began with."""
         super().on_load_checkpoint(checkpoint)
-        saved = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
-        if "weighting" in saved:
-            return
-        self.hparams["weighting"], own = "paper", self.regularizers["tc"]
-        if isinstance(own, TotalCorrelation) and "tc" not in (saved.get("regularizers") or {}):
-            own.weight = self.beta
+        replaced = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}).get("regularizers") or {}
+        self.weighting, own = checkpoint.get("weighting", "paper"), self.regularizers["tc"]
+        if isinstance(own, TotalCorrelation) and "tc" not in replaced:
+            own.weight = self.beta - (self.weighting == "released")
 
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch; once an epoch, as it waits for the device, class indices are checked."""

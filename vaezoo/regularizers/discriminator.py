@@ -19,8 +19,10 @@ class DiscriminatedTotalCorrelation(SpanningTerm):
     """γ · TC by the density-ratio trick, and the discriminator's own loss (Kim & Mnih, 2018, Eq. 3 and Alg. 2).
 
     One backward pass serves both players: the VAE's term sees a frozen discriminator, the discriminator's loss sees
-    frozen codes. The discriminator learns from two independent halves of the batch, one as it is and one with each
-    dimension permuted over the batch. Departs from the paper: both players step at once, not one after the other, which
+    frozen codes. Departs from Alg. 2 in two ways. The paper draws two independent batches of m images, the first for
+    the VAE and as the discriminator's joint codes, the second for its permuted ones. Here they are the two halves of
+    one batch: a batch of 2m images gives the discriminator exactly the paper's two, while the VAE's terms read all 2m.
+    And both players step at once, so the discriminator sees codes of the encoder before its update, not after. That
     keeps automatic optimization, gradient accumulation, loss scaling and resuming.
 
     Args:
