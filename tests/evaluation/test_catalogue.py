@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from vaezoo.evaluation.catalogue import DETAIL, METRICS, build, family, higher_is_better, score_names
+from vaezoo.metrics.base import FittedMetric
 from vaezoo.tracking.dashboard import COLUMNS, SCORE_FAMILIES
 from vaezoo.tracking.wandb import SCORES
 
@@ -38,8 +39,11 @@ def computed(name: str) -> list[str]:
     images = torch.rand(200, 1, 2, 2, generator=generator)
     tables = {"factors": factors, "labels": factors, "positions": factors, "classes": factors[:, 0], "images": images}
     shell = build(name, 0)
-    shell.update(*(tables.get(table, images if table == "reconstructions" else codes) for table in shell.reads))
-    return list(shell.score(*shell.tables()))
+    pool = [tables.get(table, images if table == "reconstructions" else codes) for table in shell.reads]
+    if isinstance(shell, FittedMetric):
+        shell.update(*pool, training=True)
+    shell.update(*pool)
+    return list(shell.compute())
 
 
 @pytest.mark.parametrize("name", METRICS)

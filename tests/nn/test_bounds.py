@@ -110,7 +110,7 @@ def test_half_precision_may_overflow_before_the_bound(value: float) -> None:
 @far
 def test_the_mixture_stays_within_its_own_bounds(value: float) -> None:
     model = MODELS["PartedVAE"]()
-    head = model._mixture()  # type: ignore[attr-defined]
+    head = model.mixture  # type: ignore[attr-defined]
     with torch.no_grad():
         head.component_spread[0].fill_(value)
         head.component_mean[0][0].fill_(value)

@@ -46,9 +46,11 @@ class ZooCLI(LightningCLI):
     """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
 
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
+    _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Options of the run's folder; the data's image shape and labels set the model's."""
+        self._parsers = (*self._parsers, parser)
         parser.add_argument(
             "--experiment",
             type=str,
@@ -108,8 +110,8 @@ class ZooCLI(LightningCLI):
         if checkpoint is not None:
             find(VAE, config.model.class_path).update_arguments(arguments, checkpoint)
         if "label_dim" in arguments and arguments["label_dim"] is None:  # if given, the model compares it with the data
-            parser = self._parser(self.subcommand)
-            parser.link_arguments("data.label_size", "model.init_args.label_dim", apply_on="instantiate")
+            for parser in self._parsers:
+                parser.link_arguments("data.label_size", "model.init_args.label_dim", apply_on="instantiate")
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
