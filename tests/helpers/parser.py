@@ -5,7 +5,8 @@ from typing import Any
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from datamodules import ImageDataModule
-from vaezoo.cli.main import COMMANDS, ZooCLI
+from vaezoo.cli.main import COMMANDS
+from vaezoo.cli.trainer import ZooCLI
 from vaezoo.models import VAE
 
 

@@ -79,7 +79,7 @@ def test_smoke_runs_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
             assert run.seed == 0
 
 
-COUPLED = {  # Kumar et al., 2018, Sec. 4: λd / λod of variants I and II
+COUPLED: dict[str, dict[str, float]] = {  # Kumar et al., 2018, Sec. 4: λd / λod of variants I and II
     "dipvae_tradeoff": {"dipvae1": 10, "dipvae2": 1},
     "dipvae_celeba": {"dipvae1": 50, "dipvae2": 0.5},
 }
