@@ -13,7 +13,7 @@ from vaezoo.evaluation.arguments import read_scores
 from vaezoo.evaluation.catalogue import METRICS
 from vaezoo.evaluation.report import score_rows, score_table, write_csv, write_json
 from vaezoo.evaluation.scores import Evaluation, evaluate
-from vaezoo.runs.data import RunData, split_data_options
+from vaezoo.runs.data import RunData, require_fitting_images, split_data_options
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.loading import load
@@ -55,11 +55,7 @@ def _evaluated(
 ) -> tuple[Evaluation, str]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = load(path).to(device if options.device == "auto" else options.device)
-    if tuple(model.image_shape) != tuple(data.image_shape):
-        raise ValueError(
-            f"{path} reads images of {tuple(model.image_shape)}, but {type(data).__name__} gives "
-            f"{tuple(data.image_shape)}: name the data that it was trained on"
-        )
+    require_fitting_images(path, model, data)
     split = options.split or data.evaluation_split
     found = evaluate(
         model, data, options.metrics, options.images, split, options.seed, options.resamples, options.latents

@@ -14,7 +14,7 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from vaezoo.models import PartedVAE, WeLaVAE
 from vaezoo.models.base import VAE
-from vaezoo.runs.data import RunData
+from vaezoo.runs.data import RunData, require_fitting_images
 from vaezoo.runs.folder import RunFolder
 from vaezoo.types import Batch
 
@@ -66,11 +66,7 @@ class Subject:
     def data(self) -> Any:
         """Its data, opened when a figure first asks for it."""
         data, _ = self.run_data.of(RunFolder.of(self.path))
-        if tuple(self.model.image_shape) != tuple(data.image_shape):
-            raise ValueError(
-                f"{self.path} reads images of {tuple(self.model.image_shape)}, but {type(data).__name__} gives "
-                f"{tuple(data.image_shape)}: name the data that it was trained on"
-            )
+        require_fitting_images(self.path, self.model, data)
         return data
 
     @property

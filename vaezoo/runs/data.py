@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
+from vaezoo.models.base import VAE
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import data_settings
 
@@ -84,3 +86,12 @@ def split_data_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
             target = data if arg.partition("=")[0].partition(".")[0] == "--data" else own
         target.append(arg)
     return own, data
+
+
+def require_fitting_images(checkpoint: Path, model: VAE, data: Any) -> None:
+    """Refuse data whose images have another shape than the model's."""
+    if tuple(model.image_shape) != tuple(data.image_shape):
+        raise ValueError(
+            f"{checkpoint} reads images of {tuple(model.image_shape)}, but {type(data).__name__} gives "
+            f"{tuple(data.image_shape)}: name the data that it was trained on"
+        )
