@@ -120,6 +120,35 @@ def test_latents_are_chosen_by_name(checkpoints: dict[str, Path]) -> None:
     assert found["latents"] == ["z"]
 
 
+def test_one_score_reads_several_choices_of_latents(checkpoints: dict[str, Path]) -> None:
+    names = ["mig_20", "mig_20[z]", "sap_dip[c](threshold=0)", "kl[z]", "kl"]
+    assert evaluate("--ckpt_path", checkpoints["joint"], "--metrics", *names, "--split=all", "--resamples=2") == 0
+    found = json.loads(checkpoints["joint"].with_name("metrics.json").read_text())["metrics"]
+    codes, factors = (table.double().numpy() for table in pool(checkpoints["joint"]))
+    assert found["mig_20"]["scores"]["mig_20"]["value"] == pytest.approx(
+        F.mig(codes, factors, discrete=(codes.shape[1] - 2,))["mig_20"]
+    )
+    alone = found["mig_20[z]"]["scores"]["mig_20[z]"]
+    assert alone["value"] == pytest.approx(F.mig(codes[:, :2], factors)["mig_20"])
+    assert alone["low"] <= alone["high"]
+    sap = F.sap(codes[:, 2:], factors, categorical=(0,), discrete=(codes.shape[1] - 2,), threshold=0)["sap_dip"]
+    assert found["sap_dip[c]"]["scores"]["sap_dip[c]"]["value"] == pytest.approx(sap, abs=1e-6)
+    nats, of_z = found["kl"]["scores"], found["kl[z]"]["scores"]
+    assert of_z["kl[z]"]["value"] == pytest.approx(nats["kl_unit_0"]["value"] + nats["kl_unit_1"]["value"])
+    assert "kl[z]_unit_2" not in of_z
+    assert found["kl[z]"]["latents"] == ["z"]
+
+
+@pytest.mark.parametrize("wrong", ["mig_20[z", "mig_20[]", "mig_20[z]]", "mig_20[w]"])
+def test_wrong_choices_of_latents_are_one_line(
+    wrong: str, checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluate("--ckpt_path", checkpoints["joint"], "--metrics", wrong, "--split=all", "--resamples=0") == 1
+    assert (
+        "no latent group" if wrong == "mig_20[w]" else "latent groups in square brackets"
+    ) in capsys.readouterr().err
+
+
 def test_scores_take_arguments_and_say_so(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     names = ["sap_dip(threshold=0, groups=((0, 2),))", "beta_vae_dip(pairs=7, points=40, test_points=30)", "mig_20"]
     assert evaluate("--ckpt_path", checkpoints["beta"], "--metrics", *names, "--split=all", "--resamples=0") == 0

@@ -22,7 +22,7 @@ from vaezoo.regularizers import (
     Regularizer,
     TotalCorrelation,
 )
-from vaezoo.types import Batch, Forward
+from vaezoo.types import Batch, Forward, Term
 
 K, Z, STREAM, LABELLED = 3, 2, 4, 3
 UNSUPERVISED: dict[str, Callable[[], dict[str, Regularizer]]] = {
@@ -145,6 +145,16 @@ def test_replacement_shrinks_a_large_nuisance() -> None:
     terms = model.terms(batch)
     terms["replacement"].loss.backward()
     assert (head.bias.grad[:Z] > 0).all()  # type: ignore[index]  # a step against the gradient makes it smaller
+
+
+def test_the_nuisance_of_replacement_may_cost_more() -> None:
+    def replacement(**options: float) -> Term:
+        model = larvae(regularizers={"replacement": LabelReplacement("y", **options)})
+        torch.manual_seed(1)
+        return model.terms(semi_supervised())["replacement"]
+
+    once, six = replacement(tau=0.5), replacement(tau=0.5, beta=6.0)
+    assert six.loss.item() == pytest.approx(once.loss.item() + 0.5 * 5 * once.logs["nats"].item(), rel=1e-6)
 
 
 def test_replacement_gives_the_label_head_no_gradient() -> None:

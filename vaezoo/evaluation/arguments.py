@@ -1,9 +1,9 @@
-"""Scores by name, with arguments where they are called like functions: `sap_dip(threshold=0.01)`."""
+"""Scores by name, of some latent groups and with arguments where they say so: `sap_dip[y](threshold=0.01)`."""
 
 import ast
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from jsonargparse import ArgumentError, ArgumentParser
 
@@ -14,28 +14,62 @@ SETTLED = ("variant", "seed", "discrete", "attribute_names", "label_names")
 """Arguments that the score's name, the evaluation, the model or the data settle."""
 
 
-def read_scores(entries: Iterable[str]) -> dict[str, Arguments]:
+class Chosen(NamedTuple):
+    """A score as it was asked for.
+
+    Attributes:
+        name: Its name in the catalogue.
+        latents: Latent groups whose codes it reads; None for those of the evaluation.
+        arguments: What its shell is given.
+    """
+
+    name: str
+    latents: tuple[str, ...] | None
+    arguments: Arguments
+
+    @property
+    def label(self) -> str:
+        """What its results are called."""
+        return self.name if self.latents is None else f"{self.name}[{','.join(self.latents)}]"
+
+
+def read_scores(entries: Iterable[str]) -> dict[str, Chosen]:
     """Read scores as people name them.
 
     Args:
-        entries: A name of the catalogue each, or a call of it with arguments by name.
+        entries: A name of the catalogue each, with latent groups in square brackets where it shall read those alone,
+            and with arguments by name in round ones: `mig_20`, `mig_20[y]`, `sap_dip[y,z](threshold=0.01)`.
 
     Returns:
-        Arguments by name of the score.
+        Scores by label.
 
     Raises:
         ValueError: A score is unknown or named twice, or an argument is unknown or wrong.
     """
-    found: dict[str, Arguments] = {}
+    found: dict[str, Chosen] = {}
     for entry in entries:
-        name, bracket, inside = entry.partition("(")
+        head, bracket, inside = entry.partition("(")
         if bracket and not inside.endswith(")"):
-            raise ValueError(f"{entry!r} lacks its closing bracket: quote it whole, '{name}(argument=1, other=2)'")
+            raise ValueError(f"{entry!r} lacks its closing bracket: quote it whole, '{head}(argument=1, other=2)'")
+        name, latents = _groups(head)
         check([name])
-        if name in found:
-            raise ValueError(f"{name} is named twice: evaluate once more for other arguments")
-        found[name] = _typed(name, entry, _literals(entry)) if bracket else {}
+        arguments = _typed(name, entry, _literals(name + bracket + inside)) if bracket else {}
+        chosen = Chosen(name, latents, arguments)
+        if chosen.label in found:
+            raise ValueError(f"{chosen.label} is named twice: evaluate once more for other arguments")
+        found[chosen.label] = chosen
     return found
+
+
+def _groups(head: str) -> tuple[str, tuple[str, ...] | None]:
+    """Name of a score and the latent groups behind it."""
+    name, bracket, inside = head.partition("[")
+    if not bracket:
+        return name, None
+    groups = tuple(group.strip() for group in inside.removesuffix("]").split(","))
+    if not inside.endswith("]") or not all(group.isidentifier() for group in groups):
+        raise ValueError(f"{head!r}: expected latent groups in square brackets, such as {name}[y] or {name}[y,z]")
+    return name, groups
 
 
 def settable(name: str) -> dict[str, Any]:

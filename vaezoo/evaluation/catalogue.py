@@ -126,8 +126,8 @@ def score_names(name: str) -> list[str]:
 
 
 def higher_is_better(name: str) -> bool | None:
-    """Whether more of a metric is better; None where neither is."""
-    return METRICS[name].shell.higher_is_better
+    """Whether more of a metric is better; None where neither is. Latent groups behind its name are passed over."""
+    return METRICS[name.partition("[")[0]].shell.higher_is_better
 
 
 def family(name: str) -> str:

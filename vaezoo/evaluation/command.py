@@ -93,7 +93,8 @@ def _parser() -> ArgumentParser:
         nargs="+",
         type=str,
         help=f"Scores, of {', '.join(METRICS)}; by default, what fits. Arguments of a score follow its name, such as "
-        "'sap_dip(threshold=0.01)' or 'beta_vae_dip(pairs=100, points=5000)'; metrics.json names them all.",
+        "'sap_dip(threshold=0.01)' or 'beta_vae_dip(pairs=100, points=5000)'; metrics.json names them all. Latent "
+        "groups in square brackets limit one score to their codes: mig_20 'mig_20[y]'.",
     )
     parser.add_argument("--images", type=int, default=10_000, help="Images of the pool that is encoded.")
     parser.add_argument(

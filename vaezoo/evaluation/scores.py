@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from vaezoo.evaluation.arguments import read_scores
+from vaezoo.evaluation.arguments import Chosen, read_scores
 from vaezoo.evaluation.catalogue import METRICS, build
 from vaezoo.metrics.base import FittedMetric, ScoreMetric
 from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, code_columns, known_facts
@@ -78,13 +78,15 @@ def evaluate(
         ValueError: A metric that was named is unknown, or does not fit the model or the data.
     """
     chosen = read_scores(metrics or [name for name, entry in METRICS.items() if entry.default])
-    code_columns(model, latents)  # an unknown latent is no matter of single metrics
-    shells = {name: build(name, seed, **arguments) for name, arguments in chosen.items()}
+    groups = {label: latents if one.latents is None else one.latents for label, one in chosen.items()}
+    for read in (latents, *groups.values()):
+        code_columns(model, read)  # an unknown latent is no matter of single metrics
+    shells = {label: build(one.name, seed, **one.arguments) for label, one in chosen.items()}
     results: dict[str, Result] = {}
     skipped: dict[str, str] = {}
     fitting = partial(_fitting, skipped=None if metrics else skipped)
     for name, shell in shells.items():
-        bind_known(shell, **known_facts(model, data, latents))
+        bind_known(shell, **known_facts(model, data, groups[name]))
         with fitting(name):
             _check_held_out(shell, split)
 
@@ -92,9 +94,10 @@ def evaluate(
         count = 0
         batches = data.evaluation_batches(images, part, seed, model.device)
         for batch, factors in tqdm(batches, "encoding", unit="batch", leave=False, disable=None):
-            encoded = Encoded(model, batch, factors, data, latents)
+            encoded = Encoded(model, batch, factors, data)
             count += len(factors)
             for name in [name for name in names if name not in skipped]:
+                encoded.latents = groups[name]
                 with fitting(name):
                     encoded.update(shells[name], training)
         return count
@@ -105,10 +108,24 @@ def evaluate(
         training = encode("train", fitted, training=True) if fitted else 0
     for name in tqdm([name for name in shells if name not in skipped], "scores", leave=False, disable=None):
         with fitting(name):
-            results[name] = score(shells[name], METRICS[name].resamples if resamples is None else resamples, seed)
+            pools = METRICS[chosen[name].name].resamples if resamples is None else resamples
+            results[name] = _labelled(score(shells[name], pools, seed), chosen[name])
             if name in fitted:
                 results[name].definition["fitted_on"] = {"split": "train", "images": training}
     return Evaluation(results, skipped, count)
+
+
+def _labelled(result: Result, chosen: Chosen) -> Result:
+    """Name scores of some latent groups so that those of others may stand beside them."""
+    if chosen.latents is None:
+        return result
+
+    def label(name: str) -> str:
+        return chosen.label + name.removeprefix(chosen.name)
+
+    scores = {label(name): value for name, value in result.scores.items()}
+    intervals = {label(name): interval for name, interval in result.intervals.items()}
+    return Result(scores, intervals, {**result.definition, "latents": list(chosen.latents)})
 
 
 def _check_held_out(shell: ScoreMetric, split: Split) -> None:

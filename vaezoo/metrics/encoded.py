@@ -78,7 +78,7 @@ class Encoded:
         batch: Images and labels.
         factors: Factors of the images, (B, K).
         data: Where they come from; None for loaders without a datamodule.
-        latents: Latent groups whose codes are read; all where None.
+        latents: Latent groups whose codes and nats are read; all where None. Scores may read others in turn.
     """
 
     def __init__(
@@ -94,10 +94,14 @@ class Encoded:
         self.images, self.labels = batch.x, batch.y
 
     @cached_property
+    def all_codes(self) -> Tensor:
+        """Codes of the images, all groups in the model's order, (B, units)."""
+        return self.model.codes(self.batch)
+
+    @property
     def codes(self) -> Tensor:
-        """Codes of the images, continuous latents first and probabilities of discrete ones last, (B, D)."""
-        codes = self.model.codes(self.batch)
-        return codes[:, code_columns(self.model, self.latents)].float()
+        """Codes of the groups, continuous latents first and probabilities of discrete ones last, (B, D)."""
+        return self.all_codes[:, code_columns(self.model, self.latents)].float()
 
     @cached_property
     def forward(self) -> Forward:
@@ -108,8 +112,9 @@ class Encoded:
 
     @property
     def nats(self) -> Tensor:
-        """KL of each latent unit, (B, units)."""
-        return torch.cat([q.kl() for q in self.forward.posterior.values()], dim=1)
+        """KL of each latent unit of the groups, (B, units)."""
+        posterior = self.forward.posterior
+        return torch.cat([q.kl() for name, q in posterior.items() if name in (self.latents or posterior)], dim=1)
 
     @property
     def reconstructions(self) -> Tensor:

@@ -10,7 +10,7 @@ from vaezoo.types import Batch, Forward, Term
 
 
 class LabelReplacement(LabelTerm):
-    """τ · (−log p(x|y, z) + KL(q(z|x) || p(z))) with the true labels y decoded (Nie et al., 2020, Eq. 9).
+    """τ · (−log p(x|y, z) + β · KL(q(z|x) || p(z))), the true labels y decoded (Nie et al., 2020, Eq. 9, where β is 1).
 
     `on_sample` puts the known labels in the place of the inferred ones, in training only. Departs from the paper: its
     Eq. 9 subtracts the KL, a slip of sign. Beyond the paper: labels may be partly observed; what is NaN stays inferred,
@@ -22,14 +22,23 @@ class LabelReplacement(LabelTerm):
             prior, are z.
         tau: Weight.
         likelihood: Distribution of pixels. Defaults to the model's; its variance always is.
+        beta: Weight of the KL. Beyond the paper: where the model weighs its own KL by more than 1, as β-VAE does, the
+            nuisance is cheaper here than there.
     """
 
     likelihood: Likelihood
     variance: float = 1.0
 
-    def __init__(self, latent: str | None = None, tau: float = 1.0, likelihood: Likelihood | None = None) -> None:
+    def __init__(
+        self,
+        latent: str | None = None,
+        tau: float = 1.0,
+        likelihood: Likelihood | None = None,
+        beta: float = 1.0,
+    ) -> None:
         super().__init__(latent)
-        self.tau, self._given_likelihood, self.likelihood = tau, likelihood, likelihood or "bernoulli"
+        self.tau, self.beta = tau, beta
+        self._given_likelihood, self.likelihood = likelihood, likelihood or "bernoulli"
 
     def attach(self, model: Host) -> None:
         """Take the likelihood from the model."""
@@ -56,4 +65,4 @@ class LabelReplacement(LabelTerm):
         nll = reconstruction(out.reconstruction, full_precision(batch.x), self.likelihood, self.variance)
         recon = nll.sum() / images
         kl = inferred.sum() / images
-        return Term(self.tau * (recon + kl), {"recon": recon, "nats": kl})
+        return Term(self.tau * (recon + self.beta * kl), {"recon": recon, "nats": kl})

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from vaezoo.evaluation.arguments import read_scores
 from vaezoo.runs.files import read_yaml
 from vaezoo.specs import import_options
 from vaezoo.study.file import OWN, Part, Study
@@ -139,7 +140,7 @@ def _check_plots(study: Study) -> None:
     ]
     evaluations = [study.evaluate, *(part.evaluate for part in study.parts.values())]
     evaluations += [budget.get("evaluate", {}) for budget in study.budgets.values()]
-    metrics = [metric for options in evaluations for metric in options.get("metrics", [])]
+    metrics = [label for options in evaluations for label in read_scores(options.get("metrics", []))]
     try:
         check_plots(study.plots, list(dict.fromkeys(["config", *places])), list(dict.fromkeys(metrics)))
     except ValueError as error:

@@ -154,6 +154,6 @@ def _values(points: Sequence[Point]) -> list[float | str]:
 
 
 def _direction(score: str) -> str:
-    metrics = [metric for metric in METRICS if score == metric or score.startswith(f"{metric}_")]
+    metrics = [metric for metric in METRICS if score == metric or score.startswith((f"{metric}_", f"{metric}["))]
     better = higher_is_better(max(metrics, key=len)) if metrics else None
     return {True: " (higher is better)", False: " (lower is better)", None: ""}[better]
