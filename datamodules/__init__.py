@@ -1,5 +1,6 @@
 """LightningDataModules of the datasets that the papers use, and of one's own images."""
 
+from datamodules.arrays import ArrayDataModule
 from datamodules.base import ImageDataModule
 from datamodules.blobs import BlobsDataModule
 from datamodules.celeba import CelebAClassesDataModule, CelebADataModule
@@ -11,6 +12,7 @@ from datamodules.mnist import FashionMNISTDataModule, MNISTDataModule
 from datamodules.shapes3d import Shapes3DDataModule
 
 __all__ = [
+    "ArrayDataModule",
     "BlobsDataModule",
     "CelebAClassesDataModule",
     "CelebADataModule",

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from datamodules.cache import notes_of
 from datamodules.factor_table import BINS, FactorTable
+from datamodules.factors import FactorKind
 from datamodules.folder_labels import TRAIN, FolderLabels, class_names, read_labels
 from datamodules.picture_files import Background, Fit, find_pictures, formats, prepared
 from datamodules.pictures import Reading, cached_pictures
@@ -83,7 +84,8 @@ class ImageFolderDataModule(TabledDataModule):
         elif labels_file is not None:
             found = read_labels(Path(labels_file), Path(data_dir), self.names, file_column, factor_columns)
         self.parts = found.parts
-        self.table = FactorTable.of(found.columns, len(self.names), categorical or (), factor_bins)
+        kinds: dict[str, FactorKind] = dict.fromkeys(categorical or (), "categorical")
+        self.table = FactorTable.of(found.columns, len(self.names), kinds, factor_bins)
         self.factors = self.table.factors
         super().__init__(data_dir=data_dir, val_size=val_size, test_size=test_size, **options)
 

@@ -67,9 +67,7 @@ def cached_pictures(
     def blocks() -> Iterator[NDArray[np.uint8]]:
         return _decoded(root, names, image_shape, prepare, reading, broken)
 
-    return cached(
-        folder, _origin(root, names, reading), shape, blocks, lambda: {name: broken[name] for name in sorted(broken)}
-    )
+    return cached(folder, _origin(root, names, reading), shape, blocks, lambda: dict(sorted(broken.items())))
 
 
 def centre(picture: Image.Image, height: int, width: int) -> Image.Image:
