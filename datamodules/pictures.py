@@ -19,6 +19,8 @@ STEP = 512  # pictures decoded at a time, fewer of large ones
 MEMORY = 1 << 26  # bytes of them
 SAMPLES = 1024  # files whose size and time are looked up at each start: all of 737,280 would take seconds to minutes
 
+WORKERS: int | None = None  # threads that decode; a few more than there are cores
+
 Prepare = Callable[[Image.Image], Image.Image]
 
 
@@ -132,7 +134,7 @@ def _decoded(
             broken[name] = reason
             return np.zeros(image_shape, np.uint8)
 
-    with ThreadPoolExecutor() as pool:  # PIL decodes outside Python's global lock
+    with ThreadPoolExecutor(WORKERS) as pool:  # PIL decodes outside Python's global lock
         for first in range(0, len(names), step):
             yield np.stack(list(pool.map(pixels, names[first : first + step])))
 

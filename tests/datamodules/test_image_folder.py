@@ -281,3 +281,15 @@ def test_a_cache_is_built_once_for_each_preparation(tmp_path: Path, rows: list[R
             data(tmp_path, **options)
     caches = [path for path in (tmp_path / "photos" / ".cache").iterdir() if path.is_dir()]
     assert len(caches) == 5
+
+
+def test_postscript_under_another_name_is_never_run(tmp_path: Path, rows: list[Row]) -> None:
+    folder.disk(40, 48, 5, "red").save(tmp_path / "a.eps")
+    shutil.move(tmp_path / "a.eps", tmp_path / "photos" / "003.png")
+    with pytest.raises(ValueError, match=r"003\.png cannot be used \(cannot identify image file\)"):
+        data(tmp_path)
+
+
+def test_progress_is_shown(tmp_path: Path, rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    data(tmp_path)
+    assert "pictures-32x32-rgb-crop-black: building cache: 100%" in capsys.readouterr().err
