@@ -8,10 +8,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 import torch
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 from torch import Tensor
 
+from datamodules.array_files import npy_header
 from datamodules.factors import Factor, ravel
 from datamodules.grids import OfficialGrid, check_array, check_order
 from datamodules.renderers.dsprites import DSpritesRenderer
@@ -64,7 +64,7 @@ class DSpritesDataModule(OfficialGrid):
             with np.load(self.file, allow_pickle=False) as archive:
                 for name, kind in (("latents_values", np.float64), ("latents_classes", np.int64)):
                     with archive.zip.open(f"{name}.npy") as stream:  # its size is known before memory is asked for
-                        shape, _, dtype = _header(stream)
+                        shape, _, dtype = npy_header(stream)
                     check_array(name, shape, dtype, (total, len(sizes)), kind)
                 check_order(archive["latents_classes"], sizes)
                 with archive.zip.open("imgs.npy") as stream:
@@ -74,7 +74,7 @@ class DSpritesDataModule(OfficialGrid):
 
 
 def _pictures(stream: IO[bytes], total: int, image_shape: tuple[int, int, int]) -> Iterator[NDArray[np.uint8]]:
-    shape, by_column, dtype = _header(stream)
+    shape, by_column, dtype = npy_header(stream)
     check_array("imgs", shape, dtype, (total, *image_shape[1:]), np.uint8)
     if by_column:
         raise ValueError("imgs is in Fortran order")
@@ -84,10 +84,3 @@ def _pictures(stream: IO[bytes], total: int, image_shape: tuple[int, int, int]) 
         if block.max() > 1:
             raise ValueError(f"imgs holds {block.max()}, not only 0 and 1")
         yield block * np.uint8(255)
-
-
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, Any]:
-    """Shape, whether it is in Fortran order, and type of an array."""
-    old = npy.read_magic(stream) == (1, 0)
-    shape, by_column, dtype = (npy.read_array_header_1_0 if old else npy.read_array_header_2_0)(stream)
-    return shape, by_column, dtype

@@ -194,6 +194,18 @@ CONSTANTS = {
     "larvae_3dshapes": nie(SHAPES, 1.0, 4800, TC),
     "larvae_dsprites": nie(SPRITES, 1.0, 7373, TC),
     "larvae_isaac3d": nie(ISAAC, 1.0, 7373, TC),
+    "larvae_images": row(
+        "LaRVAE",
+        "ImageFolderDataModule",
+        model_nuisance_dim=5,
+        model_tau=1.0,
+        model_alpha=100.0,
+        model_lr=1e-4,
+        data_labels=1.0,
+        data_batch_size=32,
+        data_image_size=64,
+        trainer_max_epochs=200,
+    ),
     "larvae_celeba": nie(CELEBA, 0.05, 2026, TC),
     **{
         f"ss_{name}_{place}": nie(data, 0.0, labels, terms)

@@ -9,7 +9,7 @@ import yaml
 
 import vaezoo
 from datamodules import Isaac3DDataModule
-from tests.helpers.datasets import celeba, chairs, isaac3d, mnist
+from tests.helpers.datasets import celeba, chairs, folder as own, isaac3d, mnist
 from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
 
@@ -30,6 +30,7 @@ SMALL = {
     "CelebADataModule": ["--data.labels=4"],
     "CelebAClassesDataModule": ["--data.labels=4"],
     "Isaac3DDataModule": [*FEW, "--data.labels=4"],
+    "ImageFolderDataModule": [*SOME, "--data.data_dir={data_dir}/photos", "--data.labels_file={data_dir}/photos.csv"],
     "Shapes3DDataModule": SOME,
     "DSpritesDataModule": SOME,
 }
@@ -41,6 +42,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     celeba.write(folder)
     chairs.write(folder)
     isaac3d.write(folder)
+    own.table(folder / "photos.csv", own.write(folder / "photos", 80))
     for name in ("MNIST", "FashionMNIST"):
         mnist.write(folder / name / "raw", "train", mnist.pictures(300, 0), torch.arange(300) % 10)
         mnist.write(folder / name / "raw", "t10k", mnist.pictures(15, 1), torch.arange(15) % 10)
@@ -57,7 +59,8 @@ def test_an_experiment_trains_and_leaves_a_complete_folder(
     monkeypatch.setattr(Isaac3DDataModule, "factors", isaac3d.Small.factors)
     given = yaml.safe_load(config.read_text())
     options = ["--data.batch_size=4", "--trainer.max_steps=2", "--trainer.limit_val_batches=1"]
-    options += ["--trainer.val_check_interval=2", *SMALL.get(given["data"]["class_path"], [])]
+    options += ["--trainer.val_check_interval=2"]
+    options += [option.format(data_dir=data_dir) for option in SMALL.get(given["data"]["class_path"], [])]
     assert run(["fit", f"--config={config}", f"--data.data_dir={data_dir}", *options]) == 0
     (folder,) = Path("runs", config.stem).iterdir()
     saved = yaml.safe_load((folder / "config.yaml").read_text())

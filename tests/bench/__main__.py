@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.bench import data, guard, metrics, pictures, steps, training
+from tests.bench import caches, data, guard, metrics, pictures, steps, training
 
 BENCHMARKS = {
     "training": training.run,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "regularizers": steps.run,
     "scaling": steps.run_scaling,
     "data": data.run,
+    "caches": caches.run,
     "metrics": metrics.run,
     "pictures": pictures.run,
 }

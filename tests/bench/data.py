@@ -9,9 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
-from torchvision.transforms.functional import to_tensor
+from torchvision.transforms.functional import to_pil_image, to_tensor
 
-from datamodules import BlobsDataModule, DSpritesDataModule, ImageDataModule, Shapes3DDataModule
+from datamodules import (
+    BlobsDataModule,
+    DSpritesDataModule,
+    ImageDataModule,
+    ImageFolderDataModule,
+    Shapes3DDataModule,
+)
 from datamodules.factors import Factor
 from datamodules.grids import GridDataModule
 from datamodules.memory import InMemory
@@ -19,7 +25,7 @@ from datamodules.sources import ImageSource, MemoryMapped
 from tests.bench.timing import best_of
 from vaezoo.types import Batch
 
-BATCH, PICTURES = 64, 10_000
+BATCH, PICTURES, FILES = 64, 10_000, 2_000
 CPU = torch.device("cpu")
 
 
@@ -85,6 +91,16 @@ def through(data: ImageDataModule) -> Callable[[], object]:
     )
 
 
+def folder_of(store: Tensor, folder: Path) -> ImageFolderDataModule:
+    """Pictures as files, with a table that gives each a number."""
+    folder.mkdir()
+    for i, picture in enumerate(store):
+        to_pil_image(picture).save(folder / f"{i:05d}.png", compress_level=1)
+    table = folder / "labels.csv"
+    table.write_text("file,number\n" + "".join(f"{i:05d}.png,{i}\n" for i in range(len(store))))
+    return ImageFolderDataModule(folder, table, val_size=0, test_size=0)
+
+
 def sources(store: Tensor, folder: Path) -> dict[str, ImageDataModule]:
     """One datamodule for each way to come by a picture."""
     file = folder / "images.u8"
@@ -93,6 +109,7 @@ def sources(store: Tensor, folder: Path) -> dict[str, ImageDataModule]:
         "in memory": Pictures(InMemory(store)),
         "in memory, half of it labelled": Pictures(InMemory(store), batch_size=BATCH // 2, labels=10),
         "memory-mapped cache": Pictures(MemoryMapped(file, (PICTURES, 3, 64, 64))),
+        "folder of PNG files, cached": folder_of(store[:FILES], folder / "photos"),
         "3DShapes drawn": Shapes3DDataModule(source="render"),
         "dSprites drawn": DSpritesDataModule(source="render"),
         "Blobs drawn": BlobsDataModule(),
@@ -102,7 +119,7 @@ def sources(store: Tensor, folder: Path) -> dict[str, ImageDataModule]:
 def beside(data: ImageDataModule, store: Tensor) -> dict[str, Callable[[], object]]:
     """A source and its rivals, which load as many pictures of the same shape."""
     like = store[:, : data.image_shape[0]].contiguous()
-    picked = torch.randint(PICTURES, (100, BATCH)).unbind()
+    picked = torch.randint(min(PICTURES, len(data.pictures)), (100, BATCH)).unbind()
     array = ArrayOneByOne(like, torch.rand(PICTURES, data.label_size))
     return {
         "ms": through(data),

@@ -158,10 +158,56 @@ def test_tanh_on_both_sides_is_that_of_wela_vae_s_scripts() -> None:
         DenseNetwork(encoder_activation="sine")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("side", [50, 28, 8])
-def test_a_size_that_does_not_fit_is_an_error_that_names_one_that_does(side: int) -> None:
-    with pytest.raises(ValueError, match=rf"{side}×{side}.*resize the images to"):
-        BurgessNetwork().encoder((1, side, side))
+@pytest.mark.parametrize(
+    ("network", "shape", "what"),
+    [
+        (BurgessNetwork(), (1, 8, 40), r"at least 16; 8×40 is not: resize the images to 16×32"),
+        (LaRVAENetwork(), (1, 28, 28), r"at least 32; 28×28 is not: resize the images to 32×32"),
+        (ConvNetwork(odd_sizes=False), (1, 50, 64), r"multiples of 16; 50×64 is not: resize the images to 48×64"),
+    ],
+)
+def test_a_size_that_does_not_fit_is_an_error_that_names_one_that_does(
+    network: ConvNetwork, shape: tuple[int, int, int], what: str
+) -> None:
+    with pytest.raises(ValueError, match=what):
+        network.encoder(shape)
+
+
+@pytest.mark.parametrize("network", [*CONVOLUTIONAL, ConvNetwork()], ids=lambda network: type(network).__name__)
+@pytest.mark.parametrize("shape", [(1, 33, 47), (3, 50, 70), (1, 32, 200), (3, 127, 130), (3, 218, 178), (1, 257, 300)])
+def test_any_size_from_32_pixels_on_comes_back_whole(network: ConvNetwork, shape: tuple[int, int, int]) -> None:
+    features = network.encoder(shape)(torch.rand(2, *shape))
+    assert features.shape == (2, network.features)
+    assert network.decoder(shape, 7)(torch.randn(2, 7)).shape == (2, *shape)
+
+
+@pytest.mark.parametrize("network", [*CONVOLUTIONAL, ConvNetwork()], ids=lambda network: type(network).__name__)
+def test_large_images_get_a_convolution_more_for_each_doubling(network: ConvNetwork) -> None:
+    for side, depth in ((64, 4), (127, 4), (128, 5), (255, 5), (256, 6), (511, 6), (512, 7)):
+        encoder = network.encoder((1, side, side + 100))
+        found = channels(encoder, nn.Conv2d)
+        assert len(found) == depth
+        assert found[4:] == found[3:4] * (depth - 4)
+        first = next(m for m in encoder.modules() if isinstance(m, nn.Linear))
+        assert first.in_features == found[-1] * (side >> depth) * ((side + 100) >> depth)
+        assert 4 <= side >> depth < 8
+
+
+def test_larvae_goes_on_with_kernels_of_2() -> None:
+    encoder = LaRVAENetwork().encoder((3, 256, 256))
+    assert [m.kernel_size[0] for m in encoder.modules() if isinstance(m, nn.Conv2d)] == [4, 4, 2, 2, 2, 2]
+
+
+def test_channels_that_are_given_stay_as_they_are() -> None:
+    assert channels(ConvNetwork(channels=(8, 16)).encoder((1, 256, 256)), nn.Conv2d) == [8, 16]
+
+
+def test_a_network_says_what_it_builds() -> None:
+    said = "BurgessNetwork for 50×70 images of 3 channels: 4 convolutions (32, 32, 32, 32) down to 3×4, dense 256, 256"
+    assert BurgessNetwork().built((3, 50, 70)) == said
+    said = "DenseNetwork for 64×32 images of 1 channel: dense 1200, 1200 down, 1200, 1200 up"
+    assert DenseNetwork().built((1, 64, 32)) == said
+    assert PartedVAENetwork().built((3, 218, 178)).endswith("(32, 32, 64, 64, 64) down to 5×5, dense 256")
 
 
 def test_kernels_must_match_channels() -> None:

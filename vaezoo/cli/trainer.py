@@ -171,6 +171,8 @@ class ZooCLI(LightningCLI):
 
     def fit(self, **kwargs: Any) -> None:
         """Train; where a signal stops it, say how to continue and exit as the signal's default action would."""
+        if self.trainer.is_global_zero:
+            print(f"network: {self.model.network.built(self.model.image_shape)}", flush=True)
         try:
             self.trainer.fit(**kwargs)
         except SIGTERMException as error:

@@ -13,10 +13,11 @@ from tqdm import tqdm
 from vaezoo.evaluation.arguments import Chosen, read_scores
 from vaezoo.evaluation.catalogue import METRICS, build
 from vaezoo.metrics.base import FittedMetric, ScoreMetric
-from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, code_columns, known_facts
+from vaezoo.metrics.encoded import Encoded, bind_known, code_columns, known_facts
 from vaezoo.metrics.functional import Interval, Scores, bootstrap
 from vaezoo.metrics.functional.bootstrap import Method
 from vaezoo.metrics.functional.pool import hold_out
+from vaezoo.metrics.protocols import EvaluationData, Split
 from vaezoo.models.base import VAE
 
 LEVEL = 0.95

@@ -1,9 +1,9 @@
 """One batch as scores read it: codes and factors first, the rest where a score asks for it."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,63 +11,9 @@ from torchmetrics import Metric
 
 from vaezoo.functional import observed_labels
 from vaezoo.metrics.base import FittedMetric, ScoreMetric
+from vaezoo.metrics.protocols import DecodesLabels, EvaluationData, InfersLabels, NamesLabels
 from vaezoo.models.base import VAE
 from vaezoo.types import Batch, Forward
-
-Split = Literal["train", "val", "test", "all"]
-
-
-@runtime_checkable
-class EvaluationData(Protocol):
-    """What an evaluation asks of a datamodule."""
-
-    @property
-    def factor_names(self) -> tuple[str, ...]:
-        """Names of the factors, in the order of their columns."""
-
-    @property
-    def factor_kinds(self) -> tuple[str, ...]:
-        """Kind of each factor: "categorical" or another."""
-
-    @property
-    def source(self) -> str:
-        """Where the pictures come from, "file" or "render"."""
-
-    @property
-    def evaluation_split(self) -> Split:
-        """Images to judge a trained model by."""
-
-    def evaluation_batches(
-        self, images: int, split: Split, seed: int, device: torch.device
-    ) -> Iterator[tuple[Batch, Tensor]]:
-        """Labelled images of a split on the device, chosen by the seed, with their factor indices (B, K)."""
-
-
-@runtime_checkable
-class InfersLabels(Protocol):
-    """A model with latents that stand for labels."""
-
-    def infer_labels(self, x: Tensor) -> Tensor:
-        """Labels of images, (B, K)."""
-
-
-@runtime_checkable
-class DecodesLabels(Protocol):
-    """A model that decodes one-hot labels from its codes."""
-
-    label_sizes: tuple[int, ...]
-
-    def classify(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Class of each label, (B, labels)."""
-
-
-@runtime_checkable
-class NamesLabels(Protocol):
-    """Data whose labels have names."""
-
-    @property
-    def labelled_names(self) -> tuple[str, ...]:
-        """Names of the labels, in their order."""
 
 
 class Encoded:
@@ -76,7 +22,7 @@ class Encoded:
     Args:
         model: The model, in evaluation.
         batch: Images and labels.
-        factors: Factors of the images, (B, K).
+        factors: Factors of the images, (B, K), as `EvaluationData` gives them.
         data: Where they come from; None for loaders without a datamodule.
         latents: Latent groups whose codes and nats are read; all where None. Scores may read others in turn.
     """
@@ -89,9 +35,21 @@ class Encoded:
         data: EvaluationData | None = None,
         latents: Sequence[str] | None = None,
     ) -> None:
-        self.model, self.factors, self.data, self.latents = model, factors, data, latents
+        self.model, self._factors, self.data, self.latents = model, factors, data, latents
         self.batch = batch._replace(x=batch.x.to(model.dtype))  # a step's inputs are cast by the Trainer
         self.images, self.labels = batch.x, batch.y
+
+    @property
+    def factor_values(self) -> Tensor:
+        """Factors as they are, not binned, (B, K)."""
+        if not self._factors.shape[1]:
+            raise ValueError("the data has no factors to compare codes with")
+        return self._factors
+
+    @property
+    def factors(self) -> Tensor:
+        """Factors as indices, (B, K); without a datamodule whatever the labels are."""
+        return self.factor_values if self.data is None else as_indices(self.factor_values)
 
     @cached_property
     def all_codes(self) -> Tensor:
@@ -137,6 +95,15 @@ class Encoded:
             raise ValueError("the data has no categorical factor to compare classes with")
         return self.factors[:, columns[0]]
 
+    def _known(self, reads: Sequence[str]) -> Tensor:
+        """Images of which all is known that a score reads, (B,) bool."""
+        known = torch.ones(len(self.images), dtype=torch.bool, device=self.images.device)
+        if self.data is not None and {"factors", "factor_values"} & set(reads):
+            known &= (self._factors >= 0).all(1)
+        if self.data is not None and "classes" in reads:
+            known &= self.classes >= 0
+        return known & ~self.labels.isnan().any(1) if "labels" in reads else known
+
     @property
     def positions(self) -> Tensor:
         """Row and column of a blob, (B, 2)."""
@@ -171,10 +138,17 @@ class Encoded:
         return self.model
 
     def update(self, metric: Metric, training: bool = False) -> None:
-        """Add the batch to a score, of training images to what it is fitted on."""
+        """Add the batch to a score, of training images to what it is fitted on; what is not known counts nowhere."""
         reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
         purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
-        metric.update(*(getattr(self, name) for name in reads), **purpose)
+        tables = [getattr(self, name) for name in reads]
+        known = self._known(reads)
+        metric.update(*(tables if known.all() else (table[known] for table in tables)), **purpose)
+
+
+def as_indices(factors: Tensor) -> Tensor:
+    """Factors (B, K) as indices: the bins of those that were binned."""
+    return factors.floor().long() if factors.is_floating_point() else factors
 
 
 def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:

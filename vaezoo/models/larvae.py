@@ -59,7 +59,9 @@ class LaRVAE(VAE):
     ) -> None:
         if label_dim is None:
             raise ValueError("LaRVAE needs label_dim, the number of labels: give label_dim=data.label_size")
-        if label_dim < 1 or nuisance_dim < 0:
+        if label_dim == 0:
+            raise ValueError("LaRVAE needs labels, and the data has none: give it factors, or take another model")
+        if label_dim < 0 or nuisance_dim < 0:
             raise ValueError(f"label_dim must be 1 or more and nuisance_dim 0 or more, not {label_dim}, {nuisance_dim}")
         terms: dict[str, Regularizer] = {"labels": LabelReconstruction("y", alpha, label_loss)}
         if tau:

@@ -35,7 +35,7 @@ class Autoencoder(Specified, nn.Module):
         self.latents = {name: LatentGroup.build(group) for name, group in groups.items()}
         if not self.decoded:
             raise ValueError("the decoder has no latents to read: give the model a latent dimension or class")
-        network = BurgessNetwork() if network is None else Network.build(network)
+        self.network = network = BurgessNetwork() if network is None else Network.build(network)
         self.encoder = network.encoder(self.image_shape)
         self.heads = nn.ModuleDict({name: group.head(network.features) for name, group in self.latents.items()})
         network.initialise(self.heads)

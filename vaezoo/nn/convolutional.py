@@ -9,6 +9,7 @@ hidden dense layer.
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from typing import ClassVar
 
 from torch import nn
 
@@ -44,6 +45,11 @@ class Network(Specified):
         """
         raise NotImplementedError
 
+    def built(self, image_shape: Shape) -> str:
+        """What is built for images of a shape, in one line."""
+        channels, height, width = image_shape
+        return f"{type(self).__name__} for {height}×{width} images of {channels} channel{'s' * (channels > 1)}"
+
     def initialise(self, heads: nn.Module) -> None:
         """Set the first weights of the latent heads; those of PyTorch's layers unless overridden."""
 
@@ -51,26 +57,32 @@ class Network(Specified):
 class ConvNetwork(Network):
     """Stride-2 convolutions, then dense layers; the decoder mirrors the encoder.
 
+    Images may have any height and width that the convolutions can halve, from 32 pixels on with the default channels.
+
     Args:
-        channels: Channels after each convolution.
-        kernels: Kernel of each encoder convolution, 4 (padding 1) or 2 (padding 0); all 4 where None. The decoder's
-            transposed convolutions are 4×4 throughout.
+        channels: Channels after each convolution. Defaults to 32, 32, 64, 64, and 64 once more for each doubling of the
+            shorter side from 128 pixels on, so that 4 to 7 pixels are left of it.
+        kernels: Kernel of each encoder convolution, 4 (padding 1) or 2 (padding 0); further convolutions have the last
+            one. Defaults to 4. The decoder's transposed convolutions are 4×4 throughout.
         hidden: Widths of the dense layers, in the encoder's order.
         instance_norm: Normalise each convolution's output, the last one of the decoder excepted.
         leak: Slope below zero of the last convolution's and the dense layers' activation in the encoder; 0 is ReLU.
         odd_sizes: Accept sizes that the strides do not divide; the decoder pads its output to match.
     """
 
+    usual: ClassVar[tuple[int, ...]] = (32, 32, 64, 64)
+    """Channels up to 127 pixels, unless others are given."""
+
     def __init__(
         self,
-        channels: Sequence[int] = (32, 32, 64, 64),
+        channels: Sequence[int] | None = None,
         kernels: Sequence[int] | None = None,
         hidden: Sequence[int] = (256,),
         instance_norm: bool = False,
         leak: float = 0.0,
-        odd_sizes: bool = False,
+        odd_sizes: bool = True,
     ) -> None:
-        self.channels = tuple(channels)
+        self.deepens, self.channels = channels is None, self.usual if channels is None else tuple(channels)
         self.kernels = tuple(kernels) if kernels is not None else None
         if self.kernels and (len(self.kernels) != len(self.channels) or set(self.kernels) - {2, 4}):
             raise ValueError(f"kernels must be 2 or 4 for each of {len(self.channels)} channels, not {self.kernels}")
@@ -81,7 +93,8 @@ class ConvNetwork(Network):
 
     def channels_for(self, image_shape: Shape) -> tuple[int, ...]:
         """Channels after each convolution for this image size."""
-        return self.channels
+        further = min(image_shape[1:]).bit_length() - 7 if self.deepens else 0  # 128 pixels have 8 bits
+        return self.channels + self.channels[-1:] * further
 
     def decoder_channels_for(self, image_shape: Shape) -> tuple[int, ...]:
         """Channels after each transposed convolution but the last; the encoder's backwards."""
@@ -95,7 +108,8 @@ class ConvNetwork(Network):
         """Convolutions, then dense layers."""
         channels = self.channels_for(image_shape)
         sizes = self._sizes(image_shape)
-        kernels = self.kernels or (4,) * len(channels)
+        kernels = self.kernels or (4,)
+        kernels += kernels[-1:] * (len(channels) - len(kernels))
         paddings = self.paddings_for(image_shape) or [(kernel // 4, kernel // 4) for kernel in kernels]
         stem: list[nn.Module] = []
         for i, (inputs, outputs) in enumerate(pairwise((image_shape[0], *channels))):
@@ -126,6 +140,12 @@ class ConvNetwork(Network):
                 layers += self._after_convolution(outputs, 0.0)
         return forked(trunk, layers, [nn.Linear(widths[-1], classes) for classes in labels])
 
+    def built(self, image_shape: Shape) -> str:
+        """Convolutions, the size that they leave, and dense layers."""
+        (height, width), channels = self._sizes(image_shape)[-1], self.channels_for(image_shape)
+        layers = f"{len(channels)} convolutions ({', '.join(map(str, channels))}) down to {height}×{width}"
+        return f"{super().built(image_shape)}: {layers}, dense {', '.join(map(str, self.hidden))}"
+
     def _after_convolution(self, channels: int, leak: float) -> list[nn.Module]:
         norm = [nn.InstanceNorm2d(channels)] if self.instance_norm else []
         return [*norm, rectifier(leak)]
@@ -139,10 +159,12 @@ class ConvNetwork(Network):
             return sizes
         depth = len(self.channels_for(image_shape))
         sizes = [(image_shape[1] >> i, image_shape[2] >> i) for i in range(depth + 1)]
-        if min(sizes[-1]) < 1 or not (self.odd_sizes or all(size % 2**depth == 0 for size in sizes[0])):
-            fits = [max(1, round(size / 2**depth)) * 2**depth for size in sizes[0]]
+        least = 2 if self.instance_norm else 1  # a single pixel has no variance to normalise by
+        if min(sizes[-1]) < least or not (self.odd_sizes or all(size % 2**depth == 0 for size in sizes[0])):
+            fits = [max(least, round(size / 2**depth)) * 2**depth for size in sizes[0]]
+            must = f"at least {least * 2**depth}" if self.odd_sizes else f"multiples of {2**depth}"
             raise ValueError(
-                f"{type(self).__name__} halves the image {depth} times, so its sides must be multiples of {2**depth}; "
+                f"{type(self).__name__} halves the image {depth} times, so its sides must be {must}; "
                 f"{sizes[0][0]}×{sizes[0][1]} is not: resize the images to {fits[0]}×{fits[1]} or take another network"
             )
         return sizes

@@ -27,8 +27,10 @@ ACTIVATIONS: dict[Activation, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Ta
 class BurgessNetwork(ConvNetwork):
     """The network of β-VAE with controlled capacity (Burgess et al., 2018, App. A.2): 4 × 32 channels, 256, 256."""
 
+    usual = (32, 32, 32, 32)
+
     def __init__(self) -> None:
-        super().__init__(channels=(32, 32, 32, 32), hidden=(256, 256))
+        super().__init__(hidden=(256, 256))
 
 
 class JointVAENetwork(ConvNetwork):
@@ -44,18 +46,18 @@ class JointVAENetwork(ConvNetwork):
     def __init__(self, variant: Literal["released", "paper"] = "released") -> None:
         if variant not in ("released", "paper"):
             raise ValueError(f"variant must be 'released' or 'paper', not {variant!r}")
-        super().__init__(channels=(32, 32, 64, 64))
+        super().__init__()
         self.variant = variant
 
     def channels_for(self, image_shape: Shape) -> tuple[int, ...]:
         """Channels of App. B's table, one dropped for small images."""
         if min(image_shape[1:]) >= 64:
-            return self.channels
+            return super().channels_for(image_shape)
         return (32, 64, 64) if self.variant == "released" else (32, 32, 64)
 
     def decoder_channels_for(self, image_shape: Shape) -> tuple[int, ...]:
         """App. B's, the first one dropped for small images."""
-        return (64, 32, 32) if min(image_shape[1:]) >= 64 else (32, 32)
+        return super().decoder_channels_for(image_shape) if min(image_shape[1:]) >= 64 else (32, 32)
 
 
 class PartedVAENetwork(ConvNetwork):
@@ -68,14 +70,11 @@ class PartedVAENetwork(ConvNetwork):
     celeba_paddings = ((0, 2), (1, 2), (0, 2), (0, 1), (0, 0))
 
     def __init__(self) -> None:
-        super().__init__(leak=0.1, odd_sizes=True)
+        super().__init__(leak=0.1)
 
     def channels_for(self, image_shape: Shape) -> tuple[int, ...]:
-        """Table 3 below 64 pixels, Table 4 at 64 to 127, Table 5 from 128 on."""
-        side = min(image_shape[1:])
-        if side < 64:
-            return (32, 64, 64)
-        return (32, 32, 64, 64) if side < 128 else (32, 32, 64, 64, 64)
+        """Table 3 below 64 pixels, Table 4 at 64 to 127, Table 5 from 128 on, and one more from 256 on."""
+        return (32, 64, 64) if min(image_shape[1:]) < 64 else super().channels_for(image_shape)
 
     def decoder_channels_for(self, image_shape: Shape) -> tuple[int, ...]:
         """The encoder's backwards, but for Table 3, which is not symmetric."""
@@ -90,7 +89,7 @@ class LaRVAENetwork(ConvNetwork):
     """LaRVAE's network (Nie et al., 2020, Table D.2): instance norm, encoder kernels 4, 4, 2, 2."""
 
     def __init__(self) -> None:
-        super().__init__(channels=(32, 32, 64, 64), kernels=(4, 4, 2, 2), instance_norm=True)
+        super().__init__(kernels=(4, 4, 2, 2), instance_norm=True)
 
 
 class DenseNetwork(Network):
@@ -132,6 +131,11 @@ class DenseNetwork(Network):
         image = dense_layers((width, prod(image_shape)), nn.Identity)
         heads = [nn.Sequential(*dense_layers((width, classes), nn.Identity)) for classes in labels]
         return forked(hidden, [*image, nn.Unflatten(1, image_shape)], heads)
+
+    def built(self, image_shape: Shape) -> str:
+        """Widths of both halves."""
+        encoder, decoder = (", ".join(map(str, widths)) for widths in (self.encoder_widths, self.decoder_widths))
+        return f"{super().built(image_shape)}: dense {encoder} down, {decoder} up"
 
     def initialise(self, heads: nn.Module) -> None:
         """Glorot-uniform weights for the latent heads as well."""
