@@ -42,7 +42,7 @@ class ImageDataModule(Factored, LightningDataModule):
     Args:
         data_dir: Folder of the official files.
         batch_size: Images a batch on each rank.
-        labels: Labelled training images: a count, or a fraction of the training images in (0, 1]; none where None.
+        labels: Labelled training images: a count, or a fraction in (0, 1] of those that have labels; none where None.
         labelled_set: Which ones: equally many of every class ("balanced"), any ("random"), or the first of the training
             images in the order of the files ("first").
         labelled_factors: Factors that labels hold; all where None.
@@ -119,8 +119,7 @@ class ImageDataModule(Factored, LightningDataModule):
         self.train_ids, self.val_ids, self.test_ids = self.split_ids()
         self.labelled_ids = self.train_ids[:0]
         if self.labels is not None:
-            count = count_of(self.labels, len(self.train_ids), "labels")
-            self.labelled_ids = self._choose_labelled(count)
+            self.labelled_ids = self._choose_labelled(self.labels, self.with_labels(self.train_ids))
         sizes = self.label_sizes or [1] * self.label_size
         known = hide(self.labels_of(self.labelled_ids), sizes, self.observed, self.split_seed)
         self._known = KnownLabels(len(self.pictures), self.labelled_ids, known)
@@ -163,7 +162,7 @@ class ImageDataModule(Factored, LightningDataModule):
     def evaluation_batches(
         self, images: int, split: Split, seed: int, device: torch.device
     ) -> Iterator[tuple[Batch, Tensor]]:
-        """Some images of a split at random, on the device, with their labels and factor indices (B, K).
+        """Some images of a split at random, on the device, with their labels and factors as `values_of` gives them.
 
         Args:
             images: Number of images, divided among the ranks; all of the split where there are fewer.
@@ -180,7 +179,7 @@ class ImageDataModule(Factored, LightningDataModule):
         loader = self._loader(epochs, self._evaluation_batch)
         for (chosen, _), batch in zip(epochs.batches(0), loader, strict=True):
             moved = self.on_after_batch_transfer(self.transfer_batch_to_device(batch, device, 0), 0)
-            yield moved, self.factors_of(chosen).to(device)
+            yield moved, self.values_of(chosen).to(device)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         """Move images and labels; the mask stays on the host, where picking rows by it is free."""
@@ -191,11 +190,14 @@ class ImageDataModule(Factored, LightningDataModule):
         x = self._resident_on(batch.x.device).images(batch.x) if self.device_resident else batch.x
         return batch._replace(x=from_bytes(x))
 
-    def _choose_labelled(self, count: int) -> Tensor:
+    def _choose_labelled(self, amount: int | float, ids: Tensor) -> Tensor:
+        if not len(ids):
+            raise ValueError(f"labels={amount}, but no training image has a label: leave labels out, or give some")
+        count = count_of(amount, len(ids), "labels")
         if self.labelled_set == "first":
-            return self.train_ids[:count]
-        cells = self.cells_of(self.train_ids) if self.labelled_set == "balanced" else torch.zeros_like(self.train_ids)
-        return self.train_ids[balanced(cells, count, self.split_seed)]
+            return ids[:count]
+        cells = self.cells_of(ids) if self.labelled_set == "balanced" else torch.zeros_like(ids)
+        return ids[balanced(cells, count, self.split_seed)]
 
     def _evaluation(self, ids: Tensor) -> BatchLoader | list[BatchLoader]:
         if not len(ids):
@@ -212,7 +214,8 @@ class ImageDataModule(Factored, LightningDataModule):
         return Batch(self._fetch(ids), *self._known.of(ids, hidden))
 
     def _evaluation_batch(self, ids: Tensor, labelled: int) -> Batch:
-        return Batch(self._fetch(ids), self.labels_of(ids), torch.ones(len(ids), dtype=torch.bool))
+        labels = self.labels_of(ids)
+        return Batch(self._fetch(ids), labels, ~labels.isnan().all(1))
 
     def _fetch(self, ids: Tensor) -> Tensor:
         return ids if self.device_resident else self.pictures.images(ids)

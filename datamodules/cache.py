@@ -1,6 +1,7 @@
 """Data that is slow to read at random, converted once into bytes that can be memory-mapped.
 
-A cache is a folder with `images.u8`, uint8 (N, C, H, W), and `manifest.json`, which says what it was made from.
+A cache is a folder with `images.u8`, uint8 (N, C, H, W), and `manifest.json`, which says what it was made from, with
+notes of the source.
 """
 
 import json
@@ -27,6 +28,7 @@ CHUNK = 1 << 20  # bytes to a checksum
 SAMPLES = 64  # chunks that are checked at each start
 
 Blocks = Callable[[], Iterable[NDArray[np.uint8]]]
+Notes = Callable[[], dict[str, str]]
 
 
 def origin_of(path: Path) -> dict[str, int]:
@@ -34,7 +36,13 @@ def origin_of(path: Path) -> dict[str, int]:
     return {"size": path.stat().st_size, "mtime_ns": path.stat().st_mtime_ns}
 
 
-def cached(folder: Path, origin: Mapping[str, int], shape: tuple[int, int, int, int], blocks: Blocks) -> MemoryMapped:
+def cached(
+    folder: Path,
+    origin: Mapping[str, int],
+    shape: tuple[int, int, int, int],
+    blocks: Blocks,
+    notes: Notes = dict,
+) -> MemoryMapped:
     """Open a cache; build it first where it is missing, damaged or made from another origin.
 
     Processes that start at once build it once: the others wait. Nothing is locked or written where the cache is good.
@@ -45,6 +53,7 @@ def cached(folder: Path, origin: Mapping[str, int], shape: tuple[int, int, int, 
         shape: N, C, H, W.
         blocks: Reads the source: arrays (n, C, H, W) that N images make up. It must raise its own errors as ValueError
             or FileNotFoundError; any other OSError is taken for one of the cache's disk.
+        notes: What is to be remembered of the source, asked for when all of it was read; `notes_of` gives it back.
 
     Raises:
         OSError: The cache cannot be written; nothing is left of it.
@@ -54,8 +63,14 @@ def cached(folder: Path, origin: Mapping[str, int], shape: tuple[int, int, int, 
             folder.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(folder.parent / f"{folder.name}.lock"):
                 if not _is_good(folder, origin, shape):  # another process may have built it meanwhile
-                    _build(folder, origin, shape, blocks)
+                    _build(folder, origin, shape, blocks, notes)
     return MemoryMapped(folder / IMAGES, shape)
+
+
+def notes_of(folder: Path) -> dict[str, str]:
+    """Notes that were taken when a cache was built."""
+    found: dict[str, str] = json.loads((folder / MANIFEST).read_text()).get("notes", {})
+    return found
 
 
 def _is_good(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...]) -> bool:
@@ -78,7 +93,7 @@ def _is_good(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...]) ->
         return False
 
 
-def _build(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...], blocks: Blocks) -> None:
+def _build(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...], blocks: Blocks, notes: Notes) -> None:
     draft = folder.parent / f"{folder.name}.part"
     for old in (folder, draft):  # first: a disk seldom has room for both
         shutil.rmtree(old, ignore_errors=True)
@@ -88,7 +103,7 @@ def _build(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...], bloc
             raise OSError(ENOSPC, os.strerror(ENOSPC))
         written = _write(draft / IMAGES, folder.name, shape, blocks)
         checksums = _checksums(draft / IMAGES, written)
-        manifest = _identity(origin, shape) | {"checksum": written, "checksums": checksums}
+        manifest = _identity(origin, shape) | {"checksum": written, "checksums": checksums, "notes": notes()}
         (draft / MANIFEST).write_text(json.dumps(manifest))
         draft.rename(folder)
     finally:

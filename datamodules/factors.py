@@ -34,6 +34,8 @@ def choose(factors: Sequence[Factor], names: list[str] | None) -> tuple[Factor, 
     known = ", ".join(factor.name for factor in factors)
     if names is None:
         return tuple(factors)
+    if not factors:
+        raise ValueError(f"labelled_factors {', '.join(names)} not known: the data has no factors")
     if not names:
         raise ValueError(f"labelled_factors is empty; name some of {known}, or leave it out for all")
     if unknown := sorted(set(names) - {factor.name for factor in factors}):
@@ -80,7 +82,8 @@ def label(factors: Tensor, chosen: list[Factor], form: LabelForm) -> Tensor:
         return factors.float()
     if form == "rank":
         return factors / torch.tensor([max(factor.size - 1, 1) for factor in chosen])
-    return torch.cat([one_hot(factors[:, i], factor.size).float() for i, factor in enumerate(chosen)], dim=1)
+    columns = [one_hot(factors[:, i], factor.size).float() for i, factor in enumerate(chosen)]
+    return torch.cat([factors[:, :0].float(), *columns], dim=1)  # there may be no factor at all
 
 
 class Factored:
@@ -117,8 +120,16 @@ class Factored:
         return tuple(factor.size for factor in self.labelled_factors) if self.label_form == "onehot" else ()
 
     def factors_of(self, ids: Tensor) -> Tensor:
-        """Factor indices of images by id, (B, K)."""
+        """Factor indices of images by id, (B, K); -1 where one is not known."""
         raise NotImplementedError
+
+    def values_of(self, ids: Tensor) -> Tensor:
+        """What scores read of images by id, (B, K): indices, or places counted in bins, 3.7 being in bin 3."""
+        return self.factors_of(ids)
+
+    def with_labels(self, ids: Tensor) -> Tensor:
+        """Those of some images that have a label to give."""
+        return ids if self.label_size else ids[:0]
 
     def labels_of(self, ids: Tensor) -> Tensor:
         """Labels of images by id, (B, label_size)."""

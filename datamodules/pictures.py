@@ -3,7 +3,9 @@
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -13,16 +15,43 @@ from PIL import Image
 from datamodules.cache import cached
 from datamodules.sources import MemoryMapped
 
-STEP = 512  # pictures decoded at a time
+STEP = 512  # pictures decoded at a time, fewer of large ones
+MEMORY = 1 << 26  # bytes of them
 SAMPLES = 1024  # files whose size and time are looked up at each start: all of 737,280 would take seconds to minutes
 
 Prepare = Callable[[Image.Image], Image.Image]
 
 
+class Reading(NamedTuple):
+    """How to read a folder of pictures.
+
+    Attributes:
+        remedy: What helps where a picture is missing or broken.
+        formats: Formats to try; all of Pillow's by default.
+        look_at_all: Look up size and time of every file at each start, not of a sample.
+        skip_broken: Put a black picture in the place of one that cannot be used.
+    """
+
+    remedy: str = "unpack the official archive again"
+    formats: tuple[str, ...] | None = None
+    look_at_all: bool = False
+    skip_broken: bool = False
+
+
+OFFICIAL = Reading()
+
+
 def cached_pictures(
-    folder: Path, root: Path, names: Sequence[str], image_shape: tuple[int, int, int], prepare: Prepare
+    folder: Path,
+    root: Path,
+    names: Sequence[str],
+    image_shape: tuple[int, int, int],
+    prepare: Prepare,
+    reading: Reading = OFFICIAL,
 ) -> MemoryMapped:
-    """Open the cache of a folder of pictures, building it where needed.
+    """Open the cache of a folder of pictures, building it on all cores where needed.
+
+    Where broken pictures are skipped, the notes of the cache say which, and why.
 
     Args:
         folder: The cache's own folder; its name tells how pictures are prepared.
@@ -30,9 +59,17 @@ def cached_pictures(
         names: Their files, below root, in the order of ids.
         image_shape: C, H, W of prepared pictures.
         prepare: Crops, resizes and converts a picture.
+        reading: How to read them.
     """
     shape = (len(names), *image_shape)
-    return cached(folder, _origin(root, names), shape, lambda: _decoded(root, names, image_shape, prepare))
+    broken: dict[str, str] = {}
+
+    def blocks() -> Iterator[NDArray[np.uint8]]:
+        return _decoded(root, names, image_shape, prepare, reading, broken)
+
+    return cached(
+        folder, _origin(root, names, reading), shape, blocks, lambda: {name: broken[name] for name in sorted(broken)}
+    )
 
 
 def centre(picture: Image.Image, height: int, width: int) -> Image.Image:
@@ -49,43 +86,57 @@ def resize(picture: Image.Image, image_shape: tuple[int, int, int]) -> Image.Ima
     return picture.resize((width, height), Image.Resampling.BILINEAR)
 
 
-def _origin(root: Path, names: Sequence[str]) -> dict[str, int]:
+def _origin(root: Path, names: Sequence[str], reading: Reading) -> dict[str, int]:
     if not names:
-        raise ValueError(f"{root} holds no pictures: unpack the official archive again")
-    sample = names[:: -(-len(names) // SAMPLES)]
+        raise ValueError(f"{root} holds no pictures: {reading.remedy}")
+    sample = names if reading.look_at_all else names[:: -(-len(names) // SAMPLES)]
     try:
         stats = [(root / name).stat() for name in sample]
     except FileNotFoundError as error:
-        raise _missing(Path(error.filename)) from error
-    return {
+        raise _missing(Path(error.filename), reading) from error
+    own = {}
+    if reading.look_at_all:  # also which file is which: two of them may have changed places
+        each = "\n".join(f"{stat.st_size} {stat.st_mtime_ns}" for stat in stats)
+        own = {"each": crc32(each.encode()), "skip_broken": int(reading.skip_broken)}
+    return own | {
         "pictures": len(names),
-        "names": crc32("\n".join(names).encode()),
+        "names": crc32("\n".join(names).encode(errors="surrogateescape")),
         "size": sum(stat.st_size for stat in stats),
         "mtime_ns": sum(stat.st_mtime_ns for stat in stats),  # a sum changes with each of them
     }
 
 
 def _decoded(
-    root: Path, names: Sequence[str], image_shape: tuple[int, int, int], prepare: Prepare
+    root: Path,
+    names: Sequence[str],
+    image_shape: tuple[int, int, int],
+    prepare: Prepare,
+    reading: Reading,
+    broken: dict[str, str],
 ) -> Iterator[NDArray[np.uint8]]:
     channels, height, width = image_shape
+    step = max(1, min(STEP, MEMORY // prod(image_shape)))
     home = root.resolve()
 
     def pixels(name: str) -> NDArray[np.uint8]:
         try:
             _check_inside(root / name, home)
-            with Image.open(root / name) as picture:
+            with Image.open(root / name, formats=reading.formats) as picture:
                 array = np.asarray(prepare(picture), dtype=np.uint8)
             return array.reshape(height, width, channels).transpose(2, 0, 1)
         except FileNotFoundError as error:
-            raise _missing(root / name) from error
+            raise _missing(root / name, reading) from error
         # PIL raises SyntaxError for damaged PNG files.
         except (OSError, SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError) as error:
-            raise ValueError(f"{root / name} cannot be used ({error}): unpack the official archive again") from error
+            reason = str(error).replace(f"{str(root / name)!r}", "").strip() or type(error).__name__
+            if not reading.skip_broken:
+                raise ValueError(f"{root / name} cannot be used ({reason}): {reading.remedy}") from error
+            broken[name] = reason
+            return np.zeros(image_shape, np.uint8)
 
     with ThreadPoolExecutor() as pool:  # PIL decodes outside Python's global lock
-        for first in range(0, len(names), STEP):
-            yield np.stack(list(pool.map(pixels, names[first : first + STEP])))
+        for first in range(0, len(names), step):
+            yield np.stack(list(pool.map(pixels, names[first : first + step])))
 
 
 def _check_inside(path: Path, home: Path) -> None:
@@ -94,5 +145,5 @@ def _check_inside(path: Path, home: Path) -> None:
         raise ValueError(f"it leads out of {home}")
 
 
-def _missing(path: Path) -> FileNotFoundError:
-    return FileNotFoundError(f"{path} is missing: unpack the official archive again")
+def _missing(path: Path, reading: Reading) -> FileNotFoundError:
+    return FileNotFoundError(f"{path} is missing: {reading.remedy}")

@@ -50,6 +50,26 @@ class Rendered:
         return self.renderer.draw(unravel(ids, self.renderer.factor_sizes))
 
 
+class Picked:
+    """Some pictures of a source, numbered anew.
+
+    Args:
+        source: All pictures.
+        ids: Those that count, in their order, (N,).
+    """
+
+    def __init__(self, source: ImageSource, ids: Tensor) -> None:
+        self.source, self.ids = source, ids
+
+    def __len__(self) -> int:
+        """Number of images."""
+        return len(self.ids)
+
+    def images(self, ids: Tensor) -> Tensor:
+        """Images by their new ids, uint8 (B, C, H, W)."""
+        return self.source.images(self.ids[ids])
+
+
 class MemoryMapped:
     """Pictures in a file of bytes, read when they are asked for.
 

@@ -23,7 +23,9 @@ def count_of(amount: int | float, total: int, name: str) -> int:
             )
         return max(1, round(amount * total))
     if not 0 < amount <= total:
-        raise ValueError(f"{name}={amount} must be at least 1 and at most {total}, the number of training images")
+        raise ValueError(
+            f"{name}={amount} must be at least 1 and at most {total}, the number of training images that have labels"
+        )
     return amount
 
 
@@ -84,12 +86,16 @@ def hide(labels: Tensor, sizes: Sequence[int], observed: float, seed: int) -> Te
     """Turn labels into NaN at random, each label of each image on its own; one of every image stays.
 
     Args:
-        labels: Labels side by side, (N, Σ sizes).
+        labels: Labels side by side, (N, Σ sizes); NaN for those that are not known anyway.
         sizes: Columns of each label.
         observed: Share of the labels that stay known.
         seed: Equal seeds hide equal labels on every machine.
     """
+    if observed == 1 or not labels.numel():
+        return labels
     chance = torch.rand(len(labels), len(sizes), generator=torch.Generator().manual_seed(seed))
+    first = torch.tensor([0, *sizes[:-1]]).cumsum(0)  # column of each label
+    chance = chance.masked_fill(labels[:, first].isnan(), torch.inf)  # the one that stays is a known one
     known = (chance < observed) | (chance == chance.min(1, keepdim=True).values)
     columns = known.repeat_interleave(torch.tensor(sizes), dim=1)
-    return labels.masked_fill(~columns, torch.nan) if observed < 1 else labels
+    return labels.masked_fill(~columns, torch.nan)

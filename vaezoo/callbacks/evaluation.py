@@ -9,12 +9,13 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from vaezoo.metrics import MIG, SAP
-from vaezoo.metrics.base import FittedMetric
+from vaezoo.metrics.base import FittedMetric, ScoreMetric
 from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, known_facts
 from vaezoo.models.base import VAE
 from vaezoo.types import AnyBatch, Batch
 
 DEFAULT_SCORES = (MIG, SAP)
+FACTORS = {"factors", "factor_values", "classes", "positions"}
 
 
 class EvaluateDisentanglement(Callback):
@@ -69,7 +70,8 @@ class EvaluateDisentanglement(Callback):
             raise TypeError(f"EvaluateDisentanglement needs a vaezoo VAE, not a {type(model).__name__}")
         data = getattr(trainer, "datamodule", None)
         data = data if isinstance(data, EvaluationData) else None
-        for metric in self.metrics:
+        metrics = _fitting(self.metrics, data)
+        for metric in metrics:
             metric.reset()
             bind_known(metric, **known_facts(model, data, self.latents))
         was_training = model.training
@@ -77,9 +79,9 @@ class EvaluateDisentanglement(Callback):
         with torch.no_grad():
             for batch, factors in self._batches(trainer, data, model.device):
                 encoded = Encoded(model, batch, factors, data, self.latents)
-                for metric in self.metrics:
+                for metric in metrics:
                     encoded.update(metric)
-            fitted = [metric for metric in self.metrics if isinstance(metric, FittedMetric)]
+            fitted = [metric for metric in metrics if isinstance(metric, FittedMetric)]
             if fitted and data is not None:
                 for batch, factors in data.evaluation_batches(self.images, "train", self.seed, model.device):
                     encoded = Encoded(model, batch, factors, data, self.latents)
@@ -115,6 +117,18 @@ class EvaluateDisentanglement(Callback):
                     yield known, known.y
                 if not left:
                     return
+
+
+def _fitting(metrics: list[Metric], data: EvaluationData | None) -> list[Metric]:
+    """All scores, or those that read no factors where the data has none: MIG and SAP are in many configurations."""
+    if data is None or data.factor_names:
+        return metrics
+    reads = [
+        set(metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads) & FACTORS for metric in metrics
+    ]
+    if unfit := [type(metric).__name__ for metric, factors in zip(metrics, reads, strict=True) if factors]:
+        warnings.warn(f"{', '.join(unfit)} left out: {type(data).__name__} has no factors", stacklevel=2)
+    return [metric for metric, factors in zip(metrics, reads, strict=True) if not factors]
 
 
 def _loaders(trainer: Trainer) -> Iterator[Iterator[AnyBatch]]:

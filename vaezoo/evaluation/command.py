@@ -44,7 +44,7 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     written = [_json_path(path, paths) for path in paths]
     if len(paths) > 1 or options.output:
         written += _write_tables(options.output or "comparison", evaluations)
-    left_out = [f"left out: {k}: {v}" for evaluation in evaluations.values() for k, v in evaluation.skipped.items()]
+    left_out = [line for evaluation in evaluations.values() for line in _left_out(evaluation.skipped)]
     print("\n".join(dict.fromkeys(pools.values())))
     print(score_table(evaluations))
     print("\n".join(dict.fromkeys([*left_out, *(f"written: {path}" for path in written)])))
@@ -70,6 +70,12 @@ def _evaluated(
     }
     write_json(target, found, record)
     return found, f"{found.images:,} {split} images of {type(data).__name__} ({data.source}), seed {options.seed}"
+
+
+def _left_out(skipped: dict[str, str]) -> list[str]:
+    """One line a reason, with all scores that it keeps from being computed."""
+    reasons = dict.fromkeys(skipped.values())
+    return [f"left out: {', '.join(k for k, v in skipped.items() if v == reason)}: {reason}" for reason in reasons]
 
 
 def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:

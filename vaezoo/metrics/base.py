@@ -1,7 +1,6 @@
 """The stateful shell of a score: gather rows batch by batch and rank by rank, then call one pure function."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -23,7 +22,7 @@ class ScoreMetric(Metric):
     is_differentiable = False
     higher_is_better: bool | None = True
     full_state_update = False
-    reads: ClassVar[tuple[str, ...]] = ("codes", "factors")
+    reads: tuple[str, ...] = ("codes", "factors")
     """What an evaluation passes to `update`: names of attributes of `vaezoo.evaluation.Encoded`."""
 
     def __init__(self, score: Callable[..., Scores]) -> None:

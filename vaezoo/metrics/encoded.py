@@ -40,7 +40,11 @@ class EvaluationData(Protocol):
     def evaluation_batches(
         self, images: int, split: Split, seed: int, device: torch.device
     ) -> Iterator[tuple[Batch, Tensor]]:
-        """Labelled images of a split on the device, chosen by the seed, with their factor indices (B, K)."""
+        """Labelled images of a split on the device, chosen by the seed, with their factors (B, K).
+
+        Factors are indices; -1 where one is not known. One that was binned has its place counted in bins: 3.7 lies in
+        bin 3, so that scores that need no bins read all of it.
+        """
 
 
 @runtime_checkable
@@ -76,7 +80,7 @@ class Encoded:
     Args:
         model: The model, in evaluation.
         batch: Images and labels.
-        factors: Factors of the images, (B, K).
+        factors: Factors of the images, (B, K), as `EvaluationData` gives them.
         data: Where they come from; None for loaders without a datamodule.
         latents: Latent groups whose codes and nats are read; all where None. Scores may read others in turn.
     """
@@ -89,9 +93,21 @@ class Encoded:
         data: EvaluationData | None = None,
         latents: Sequence[str] | None = None,
     ) -> None:
-        self.model, self.factors, self.data, self.latents = model, factors, data, latents
+        self.model, self._factors, self.data, self.latents = model, factors, data, latents
         self.batch = batch._replace(x=batch.x.to(model.dtype))  # a step's inputs are cast by the Trainer
         self.images, self.labels = batch.x, batch.y
+
+    @property
+    def factor_values(self) -> Tensor:
+        """Factors as they are, not binned, (B, K)."""
+        if not self._factors.shape[1]:
+            raise ValueError("the data has no factors to compare codes with")
+        return self._factors
+
+    @property
+    def factors(self) -> Tensor:
+        """Factors as indices, (B, K); without a datamodule whatever the labels are."""
+        return self.factor_values if self.data is None else as_indices(self.factor_values)
 
     @cached_property
     def all_codes(self) -> Tensor:
@@ -137,6 +153,15 @@ class Encoded:
             raise ValueError("the data has no categorical factor to compare classes with")
         return self.factors[:, columns[0]]
 
+    def _known(self, reads: Sequence[str]) -> Tensor:
+        """Images of which all is known that a score reads, (B,) bool."""
+        known = torch.ones(len(self.images), dtype=torch.bool, device=self.images.device)
+        if self.data is not None and {"factors", "factor_values"} & set(reads):
+            known &= (self._factors >= 0).all(1)
+        if self.data is not None and "classes" in reads:
+            known &= self.classes >= 0
+        return known & ~self.labels.isnan().any(1) if "labels" in reads else known
+
     @property
     def positions(self) -> Tensor:
         """Row and column of a blob, (B, 2)."""
@@ -171,10 +196,17 @@ class Encoded:
         return self.model
 
     def update(self, metric: Metric, training: bool = False) -> None:
-        """Add the batch to a score, of training images to what it is fitted on."""
+        """Add the batch to a score, of training images to what it is fitted on; what is not known counts nowhere."""
         reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
         purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
-        metric.update(*(getattr(self, name) for name in reads), **purpose)
+        tables = [getattr(self, name) for name in reads]
+        known = self._known(reads)
+        metric.update(*(tables if known.all() else (table[known] for table in tables)), **purpose)
+
+
+def as_indices(factors: Tensor) -> Tensor:
+    """Factors (B, K) as indices: the bins of those that were binned."""
+    return factors.floor().long() if factors.is_floating_point() else factors
 
 
 def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:

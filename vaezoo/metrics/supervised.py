@@ -61,6 +61,7 @@ class SAP(PoolMetric):
         dip = partial(dip, groups=groups, correlation=correlation)
         svm = partial(functional.sap_svm, test_fraction=test_fraction, seed=seed, discrete=discrete)
         super().__init__(dip if variant == "dip" else svm)
+        self.reads = ("codes", "factor_values" if variant == "dip" else "factors")  # R² needs no bins
 
 
 class DCI(PoolMetric):

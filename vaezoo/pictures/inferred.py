@@ -60,5 +60,5 @@ def _column(subject: Subject, options: Namespace) -> int:
     names = tuple(subject.data.factor_names)
     if options.factor not in names:
         said = "--kind factor needs --factor" if options.factor is None else f"--factor {options.factor} is not known"
-        raise ValueError(f"{said}: {type(subject.data).__name__} has {', '.join(names)}")
+        raise ValueError(f"{said}: {type(subject.data).__name__} has {', '.join(names) or 'no factors'}")
     return names.index(options.factor)

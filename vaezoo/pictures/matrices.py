@@ -8,7 +8,7 @@ from lightning.pytorch import Trainer
 from torch import Tensor
 
 from vaezoo.functional import covariance
-from vaezoo.metrics.encoded import Encoded, EvaluationData, discrete_sizes
+from vaezoo.metrics.encoded import Encoded, EvaluationData, as_indices, discrete_sizes
 from vaezoo.metrics.functional.dci import importance_table
 from vaezoo.metrics.functional.mutual_information import binned, entropy, information_table
 from vaezoo.metrics.functional.pool import as_labels
@@ -35,12 +35,12 @@ class SaveCodeMatrices(Pictures):
         self.pool = pool
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """Three pictures; none without a datamodule that knows the factors of its images."""
+        """Three pictures, the first alone for data without factors; none without a datamodule."""
         data = getattr(trainer, "datamodule", None)
         if not isinstance(data, EvaluationData):
             return {}
         parts = [
-            (Encoded(model, part, factors, data).codes.cpu(), factors.cpu())
+            (Encoded(model, part, factors, data).codes.cpu(), as_indices(factors).cpu())
             for part, factors in data.evaluation_batches(self.pool, data.evaluation_split, 0, batch.x.device)
         ]
         codes, factors = (torch.cat(columns) for columns in zip(*parts, strict=True))
@@ -54,23 +54,28 @@ def matrices(
 
     Args:
         codes: Codes, those of discrete latents last, (N, D).
-        factors: Factor indices, (N, K).
+        factors: Factor indices, (N, K); images of which one is -1, not known, tell of the covariance alone.
         names: Names of the factors.
         discrete: Class counts of the discrete latents.
         title: First words of the titles.
     """
-    varies = (factors != factors[:1]).any(0)
-    table, chosen = codes.double().numpy(), factors[:, varies].double().numpy()
-    shown = [name for name, there in zip(names, varies.tolist(), strict=True) if there]
     continuous = codes.shape[1] - sum(discrete)
     units = [*(f"z{d}" for d in range(continuous)), *(f"c{v}" for v in range(len(discrete)))]
     columns = [*units[:continuous], *(f"c{v}={k}" for v, size in enumerate(discrete) for k in range(size))]
+    spread = matrix(covariance(codes), columns, columns, f"{title}\ncovariance of the codes", signed=True)
+    known = (factors >= 0).all(1)
+    codes, factors = codes[known], factors[known]
+    varies = (factors != factors[:1]).any(0)
+    if not varies.any():
+        return {"covariance": spread}
+    table, chosen = codes.double().numpy(), factors[:, varies].double().numpy()
+    shown = [name for name, there in zip(names, varies.tolist(), strict=True) if there]
     labels = as_labels(chosen)
     nats = np.array([entropy(label) for label in labels.T])
     information = torch.from_numpy(information_table(binned(table, BINS, discrete), labels) / nats)
     importance = torch.from_numpy(importance_table(table, chosen, discrete=discrete))
     return {
-        "covariance": matrix(covariance(codes), columns, columns, f"{title}\ncovariance of the codes", signed=True),
+        "covariance": spread,
         "information": matrix(information, units, shown, f"{title}\nmutual information / entropy"),
         "importance": matrix(importance, units, shown, f"{title}\nimportance (DCI)"),
     }

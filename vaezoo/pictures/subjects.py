@@ -12,6 +12,7 @@ from PIL import Image
 from torch import Tensor
 from torchvision.transforms.functional import pil_to_tensor
 
+from vaezoo.metrics.encoded import as_indices
 from vaezoo.models import PartedVAE, WeLaVAE
 from vaezoo.models.base import VAE
 from vaezoo.runs.data import RunData, require_fitting_images
@@ -112,7 +113,8 @@ class Subject:
         most = max(options.image_indices) + 1
         split, cpu, found = self.data.evaluation_split, torch.device("cpu"), []
         for batch, factors in self.data.evaluation_batches(most, split, options.seed, cpu):
-            found += [(batch.at(torch.tensor([i])), factors[i : i + 1]) for i in range(len(batch.x))]
+            indices = as_indices(factors)
+            found += [(batch.at(torch.tensor([i])), indices[i : i + 1]) for i in range(len(batch.x))]
         if len(found) < most:
             raise ValueError(
                 f"--image_indices {most - 1}: the data holds {len(found)} {split} images, 0 to {len(found) - 1}"
