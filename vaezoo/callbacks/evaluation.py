@@ -10,7 +10,8 @@ from torchmetrics import Metric
 
 from vaezoo.metrics import MIG, SAP
 from vaezoo.metrics.base import FittedMetric, ScoreMetric
-from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, bind_known, known_facts
+from vaezoo.metrics.encoded import Encoded, EvaluationData, Split, known_facts
+from vaezoo.metrics.reading import bind_known
 from vaezoo.models.base import VAE
 from vaezoo.types import AnyBatch, Batch
 
