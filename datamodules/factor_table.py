@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from datamodules.factors import Factor, FactorKind
+from vaezoo.metrics.functional.places import BINS, factor_places
 
 Column = NDArray[Any]
 """Cells of one factor, (N,): floats, NaN where not observed, or strings, empty where not observed."""
-BINS = 20
 
 
 class FactorTable(NamedTuple):
@@ -68,12 +68,9 @@ class FactorTable(NamedTuple):
 
 def _numbered(name: str, column: Column, kind: FactorKind, bins: int) -> tuple[Factor, Column, Column]:
     """A factor, and the place and the label of each of its values, (N,) each."""
-    values, index = np.unique(column, return_inverse=True)
-    if kind == "categorical" or column.dtype.kind == "U":
-        return Factor(name, len(values), "categorical"), index, index / max(len(values) - 1, 1)
-    scaled = (column - values[0]) / ((values[-1] - values[0]) or 1.0)
-    if len(values) <= bins:
-        return Factor(name, len(values), kind), index, scaled
-    # The greatest value belongs to the last bin, as numpy.histogram has it.
-    place = np.minimum(np.float32(scaled * bins), np.nextafter(np.float32(bins), np.float32(0)))
-    return Factor(name, bins, kind), place, scaled
+    text = column.dtype.kind == "U"
+    count, place = factor_places(column, kind == "categorical", bins)
+    if text or kind == "categorical":
+        return Factor(name, count, "categorical"), place, place / max(count - 1, 1)
+    scaled = (column - column.min()) / (np.ptp(column) or 1.0)
+    return Factor(name, count, kind), place, scaled

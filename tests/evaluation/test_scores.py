@@ -5,9 +5,9 @@ import torch
 
 import vaezoo.metrics as M
 from tests.helpers.oracle import grid_sample, standardised
-from vaezoo.evaluation.catalogue import METRICS, build
-from vaezoo.evaluation.scores import definition, score
-from vaezoo.metrics.encoded import bind_known
+from vaezoo.metrics.catalogue import METRICS, build
+from vaezoo.metrics.reading import bind_known
+from vaezoo.metrics.scoring import definition, score
 
 FACTORS = torch.as_tensor(grid_sample((3, 4, 6), 600))
 CODES = torch.as_tensor(standardised(FACTORS.numpy()))

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from vaezoo.evaluation.catalogue import higher_is_better
+from vaezoo.metrics.catalogue import higher_is_better
 from vaezoo.study.folder import JobFolder
 from vaezoo.study.grid import Run
 from vaezoo.study.results import markdown, records, statistics, tables, write_all

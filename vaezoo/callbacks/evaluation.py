@@ -10,8 +10,9 @@ from torchmetrics import Metric
 
 from vaezoo.metrics import MIG, SAP
 from vaezoo.metrics.base import FittedMetric, ScoreMetric
-from vaezoo.metrics.encoded import Encoded, bind_known, known_facts
+from vaezoo.metrics.encoded import Encoded, known_facts
 from vaezoo.metrics.protocols import EvaluationData, Split
+from vaezoo.metrics.reading import bind_known
 from vaezoo.models.base import VAE
 from vaezoo.types import AnyBatch, Batch
 

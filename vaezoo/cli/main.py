@@ -10,6 +10,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from datamodules import ImageDataModule
+from datamodules.table_files import read_table
 from vaezoo.callbacks import NonFiniteError, SaveConfig
 from vaezoo.cli.common import HELP, imported, split_common_options
 from vaezoo.cli.errors import explain_argument
@@ -26,7 +27,7 @@ from vaezoo.tracking.dashboard import run_dashboard
 
 COMMANDS = ("fit", "validate", "test", "predict")
 OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    "evaluate": partial(run_evaluate, data_class=ImageDataModule),
+    "evaluate": partial(run_evaluate, data_class=ImageDataModule, read_table=read_table),
     "traverse": partial(run_traverse, data_class=ImageDataModule),
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,

@@ -9,10 +9,14 @@ import torch
 from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
-from vaezoo.evaluation.arguments import read_scores
-from vaezoo.evaluation.catalogue import METRICS
+from vaezoo.evaluation.codes_files import ReadTable, read_codes
 from vaezoo.evaluation.report import score_rows, score_table, write_csv, write_json
-from vaezoo.evaluation.scores import Evaluation, evaluate
+from vaezoo.evaluation.scores import evaluate
+from vaezoo.metrics.arguments import read_scores
+from vaezoo.metrics.catalogue import METRICS
+from vaezoo.metrics.functional.places import BINS
+from vaezoo.metrics.given import evaluate as evaluate_codes
+from vaezoo.metrics.scoring import Evaluation
 from vaezoo.runs.data import RunData, require_fitting_images, split_data_options
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
@@ -20,12 +24,13 @@ from vaezoo.runs.loading import load
 from vaezoo.text import tabular
 
 
-def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
-    """Score each checkpoint, print one table, and leave `metrics.json` beside each.
+def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule], read_table: ReadTable) -> None:
+    """Score each checkpoint or file of codes, print one table, and leave `metrics.json` beside each.
 
     Args:
         args: Command line after `vaezoo evaluate`.
         data_class: Base of the datamodules to choose from.
+        read_table: Reads tables of codes.
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
@@ -33,6 +38,11 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     for name, least in (("images", 1), ("resamples", 0), ("seed", 0)):
         if (value := options[name]) is not None and value < least:
             raise ValueError(f"--{name} must be {least} or more, not {value}")
+    if bool(options.codes) == bool(options.ckpt_path):
+        raise ValueError("give checkpoints by --ckpt_path, or files of codes by --codes")
+    if options.codes:
+        _run_codes(options, data_args, read_table)
+        return
     paths = [Path(path) for path in options.ckpt_path]
     for path in paths:
         if not path.is_file():
@@ -41,9 +51,37 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     for path, label in zip(paths, _labels(paths), strict=True):
         data, settings = run_data.of(RunFolder.of(path))
         evaluations[label], pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
-    written = [_json_path(path, paths) for path in paths]
-    if len(paths) > 1 or options.output:
-        written += _write_tables(options.output or "comparison", evaluations)
+    _conclude(evaluations, pools, [_json_path(path, paths) for path in paths], options.output)
+
+
+def _run_codes(options: Namespace, data_args: Sequence[str], read_table: ReadTable) -> None:
+    """Score files of codes instead of checkpoints."""
+    for name in ("split", "latents"):
+        if options[name] is not None:
+            raise ValueError(f"--{name} is for checkpoints: a file of codes is scored as it is")
+    if data_args:
+        raise ValueError("--data is for checkpoints: a file of codes brings its factors along")
+    paths = [Path(path) for path in options.codes]
+    files = {str(path): read_codes(path, read_table) for path in paths}
+    evaluations, pools, written = {}, {}, []
+    chosen = {key: options[key] for key in ("metrics", "seed", "resamples", "factor_bins")}
+    for path, (label, file) in zip(paths, files.items(), strict=True):
+        try:
+            evaluations[label] = evaluate_codes(**file._asdict(), **chosen)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        pools[label] = f"{len(file.codes):,} codes of {path}, seed {options.seed}"
+        written.append(path.with_name(f"metrics_{path.stem}.json"))
+        write_json(written[-1], evaluations[label], {"codes": path.name, "seed": options.seed})
+    _conclude(evaluations, pools, written, options.output)
+
+
+def _conclude(
+    evaluations: dict[str, Evaluation], pools: dict[str, str], written: list[Path], output: str | None
+) -> None:
+    """Print one table of all, and write it where several are compared."""
+    if len(evaluations) > 1 or output:
+        written += _write_tables(output or "comparison", evaluations)
     left_out = [line for evaluation in evaluations.values() for line in _left_out(evaluation.skipped)]
     print("\n".join(dict.fromkeys(pools.values())))
     print(score_table(evaluations))
@@ -89,11 +127,24 @@ def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="vaezoo evaluate",
-        description="Scores of checkpoints with 95 % bootstrap intervals.",
+        description="Scores of checkpoints, or of codes that any program made, with 95 % bootstrap intervals.",
         epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
         exit_on_error=False,
     )
-    parser.add_argument("--ckpt_path", nargs="+", type=str, required=True, help="Checkpoints; several are compared.")
+    parser.add_argument("--ckpt_path", nargs="+", type=str, help="Checkpoints; several are compared.")
+    parser.add_argument(
+        "--codes",
+        nargs="+",
+        type=str,
+        help="Files of codes instead: .npz with codes (N, D) and factors (N, K), optionally factor_names, factor_kinds "
+        "and discrete (class counts of probabilities at the end); or CSV or Parquet, with columns code… and factors.",
+    )
+    parser.add_argument(
+        "--factor_bins",
+        type=int,
+        default=BINS,
+        help="With --codes: bins of one width for scores that need them, where a factor has more different numbers.",
+    )
     parser.add_argument(
         "--metrics",
         nargs="+",

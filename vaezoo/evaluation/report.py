@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from vaezoo import __version__
-from vaezoo.evaluation.catalogue import DETAIL
-from vaezoo.evaluation.scores import LEVEL, Evaluation, Result
+from vaezoo.metrics.catalogue import DETAIL
+from vaezoo.metrics.scoring import LEVEL, Evaluation, Result
 from vaezoo.runs.files import atomic_write
 from vaezoo.text import aligned, json_text
 

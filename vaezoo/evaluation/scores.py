@@ -1,55 +1,19 @@
 """Scores of one model on one pool of images, with intervals."""
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
 
 import torch
-from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from vaezoo.evaluation.arguments import Chosen, read_scores
-from vaezoo.evaluation.catalogue import METRICS, build
+from vaezoo.metrics.arguments import read_scores
 from vaezoo.metrics.base import FittedMetric, ScoreMetric
-from vaezoo.metrics.encoded import Encoded, bind_known, code_columns, known_facts
-from vaezoo.metrics.functional import Interval, Scores, bootstrap
-from vaezoo.metrics.functional.bootstrap import Method
-from vaezoo.metrics.functional.pool import hold_out
+from vaezoo.metrics.catalogue import METRICS, build
+from vaezoo.metrics.encoded import Encoded, code_columns, known_facts
 from vaezoo.metrics.protocols import EvaluationData, Split
+from vaezoo.metrics.reading import bind_known
+from vaezoo.metrics.scoring import Evaluation, Result, fitting, labelled, score
 from vaezoo.models.base import VAE
-
-LEVEL = 0.95
-FEW = 50  # resamples: with fewer, the tails of the percentiles would be single draws
-
-
-class Result(NamedTuple):
-    """What one metric says.
-
-    Attributes:
-        scores: Its scores by name, seeds included.
-        intervals: 95 % intervals of them; none where none was asked for.
-        definition: What was computed and how, as plain data.
-    """
-
-    scores: Scores
-    intervals: dict[str, Interval]
-    definition: dict[str, Any]
-
-
-class Evaluation(NamedTuple):
-    """Scores of one model.
-
-    Attributes:
-        results: By metric.
-        skipped: Why a metric does not fit the model or the data.
-        images: Size of the pool.
-    """
-
-    results: dict[str, Result]
-    skipped: dict[str, str]
-    images: int
 
 
 def evaluate(
@@ -85,10 +49,10 @@ def evaluate(
     shells = {label: build(one.name, seed, **one.arguments) for label, one in chosen.items()}
     results: dict[str, Result] = {}
     skipped: dict[str, str] = {}
-    fitting = partial(_fitting, skipped=None if metrics else skipped)
+    fits = partial(fitting, skipped=None if metrics else skipped)
     for name, shell in shells.items():
         bind_known(shell, **known_facts(model, data, groups[name]))
-        with fitting(name):
+        with fits(name):
             _check_held_out(shell, split)
 
     def encode(part: Split, names: Iterable[str], training: bool = False) -> int:
@@ -99,7 +63,7 @@ def evaluate(
             count += len(factors)
             for name in [name for name in names if name not in skipped]:
                 encoded.latents = groups[name]
-                with fitting(name):
+                with fits(name):
                     encoded.update(shells[name], training)
         return count
 
@@ -108,73 +72,14 @@ def evaluate(
         fitted = [name for name, shell in shells.items() if isinstance(shell, FittedMetric) and name not in skipped]
         training = encode("train", fitted, training=True) if fitted else 0
     for name in tqdm([name for name in shells if name not in skipped], "scores", leave=False, disable=None):
-        with fitting(name):
+        with fits(name):
             pools = METRICS[chosen[name].name].resamples if resamples is None else resamples
-            results[name] = _labelled(score(shells[name], pools, seed), chosen[name])
+            results[name] = labelled(score(shells[name], pools, seed), chosen[name])
             if name in fitted:
                 results[name].definition["fitted_on"] = {"split": "train", "images": training}
     return Evaluation(results, skipped, count)
 
 
-def _labelled(result: Result, chosen: Chosen) -> Result:
-    """Name scores of some latent groups so that those of others may stand beside them."""
-    if chosen.latents is None:
-        return result
-
-    def label(name: str) -> str:
-        return chosen.label + name.removeprefix(chosen.name)
-
-    scores = {label(name): value for name, value in result.scores.items()}
-    intervals = {label(name): interval for name, interval in result.intervals.items()}
-    return Result(scores, intervals, {**result.definition, "latents": list(chosen.latents)})
-
-
 def _check_held_out(shell: ScoreMetric, split: Split) -> None:
     if isinstance(shell, FittedMetric) and split in ("train", "all"):
         raise ValueError(f"it is fitted on training images, which split {split!r} holds: score test or val images")
-
-
-@contextmanager
-def _fitting(name: str, skipped: dict[str, str] | None) -> Iterator[None]:
-    """Name the metric in its errors, or write the error down and go on where there is a place for it."""
-    try:
-        yield
-    except ValueError as error:
-        if skipped is None:
-            raise ValueError(f"{name} does not fit: {error}") from error
-        skipped[name] = str(error)
-
-
-def score(shell: ScoreMetric, resamples: int, seed: int) -> Result:
-    """Compute what a shell has gathered, with intervals.
-
-    A score that holds images out is drawn anew from either part among itself: a copy of a training image must not
-    come up in the test.
-    """
-    arguments = inspect.signature(shell.score).parameters
-    scores = shell.scores()
-    if not resamples:
-        return Result(scores, {}, {**definition(shell.score), "interval": None})
-    method: Method = "percentile" if resamples >= FEW else "normal"
-    draw = partial(bootstrap, shell.score, resamples=resamples, level=LEVEL, method=method, seed=seed)
-    tables: Sequence[ArrayLike] = shell.tables()
-    test = shell.test_pool()
-    if "test_fraction" in arguments:
-        codes, factors = tables
-        part = hold_out(codes, factors, None, arguments["test_fraction"].default, arguments["seed"].default)
-        tables, test = (part.codes, part.labels), (part.test_codes, part.test_labels)
-    intervals = draw(*tables, test=test)
-    drawn = "images" if test is None else "training and held-out images, each among themselves"
-    interval = {"level": LEVEL, "resamples": resamples, "method": method, "drawn": drawn}
-    return Result(scores, intervals, {**definition(shell.score), "interval": interval})
-
-
-def definition(function: Callable[..., Scores]) -> dict[str, Any]:
-    """Name a function of `vaezoo.metrics.functional`, what it computes, and all its arguments."""
-    inner = function.func if isinstance(function, partial) else function
-    defaults = {name: argument.default for name, argument in inspect.signature(function).parameters.items()}
-    return {
-        "definition": (inspect.getdoc(inner) or "").partition("\n")[0],
-        "function": f"vaezoo.metrics.functional.{inner.__name__}",
-        "arguments": {k: v for k, v in defaults.items() if k != "test" and v is not inspect.Parameter.empty},
-    }

@@ -33,9 +33,10 @@ scalars by `compute`; `metric(codes, factors)` does both. The name of a score te
 Codes may end in the probability vectors of discrete latents: `discrete=(10, 3)` says that the last 13 columns are two
 of them, and each then counts as one latent. Factors are any numbers that repeat, a whole grid or not; those that never
 vary are left out. A seed means the same score to the bit, whatever the order of the rows. `functional.bootstrap` gives
-confidence intervals.
+confidence intervals. `evaluate(codes, factors)` computes all that fit, as `vaezoo evaluate --codes` does.
 """
 
+from vaezoo.metrics.given import evaluate
 from vaezoo.metrics.labels import (
     AttributeAccuracy,
     CartesianError,
@@ -79,4 +80,5 @@ __all__ = [
     "Modularity",
     "PolarError",
     "ReconstructionError",
+    "evaluate",
 ]

@@ -1,22 +1,20 @@
 """One batch as scores read it: codes and factors first, the rest where a score asks for it."""
 
-import inspect
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
-from torchmetrics import Metric
 
 from vaezoo.functional import observed_labels
-from vaezoo.metrics.base import FittedMetric, ScoreMetric
 from vaezoo.metrics.protocols import DecodesLabels, EvaluationData, InfersLabels, NamesLabels
+from vaezoo.metrics.reading import Reading, categorical
 from vaezoo.models.base import VAE
 from vaezoo.types import Batch, Forward
 
 
-class Encoded:
+class Encoded(Reading):
     """What a model makes of a batch; every attribute is computed once, and only if a score reads it.
 
     Args:
@@ -35,21 +33,10 @@ class Encoded:
         data: EvaluationData | None = None,
         latents: Sequence[str] | None = None,
     ) -> None:
-        self.model, self._factors, self.data, self.latents = model, factors, data, latents
+        super().__init__(factors, data)
+        self.model, self.latents = model, latents
         self.batch = batch._replace(x=batch.x.to(model.dtype))  # a step's inputs are cast by the Trainer
         self.images, self.labels = batch.x, batch.y
-
-    @property
-    def factor_values(self) -> Tensor:
-        """Factors as they are, not binned, (B, K)."""
-        if not self._factors.shape[1]:
-            raise ValueError("the data has no factors to compare codes with")
-        return self._factors
-
-    @property
-    def factors(self) -> Tensor:
-        """Factors as indices, (B, K); without a datamodule whatever the labels are."""
-        return self.factor_values if self.data is None else as_indices(self.factor_values)
 
     @cached_property
     def all_codes(self) -> Tensor:
@@ -88,31 +75,6 @@ class Encoded:
         raise ValueError(f"{type(self.model).__name__} has no discrete latent to read a class from")
 
     @property
-    def classes(self) -> Tensor:
-        """The first categorical factor, (B,)."""
-        columns = categorical(self.data)
-        if not columns:
-            raise ValueError("the data has no categorical factor to compare classes with")
-        return self.factors[:, columns[0]]
-
-    def _known(self, reads: Sequence[str]) -> Tensor:
-        """Images of which all is known that a score reads, (B,) bool."""
-        known = torch.ones(len(self.images), dtype=torch.bool, device=self.images.device)
-        if self.data is not None and {"factors", "factor_values"} & set(reads):
-            known &= (self._factors >= 0).all(1)
-        if self.data is not None and "classes" in reads:
-            known &= self.classes >= 0
-        return known & ~self.labels.isnan().any(1) if "labels" in reads else known
-
-    @property
-    def positions(self) -> Tensor:
-        """Row and column of a blob, (B, 2)."""
-        names = self.data.factor_names if self.data is not None else ()
-        if not {"row", "column"} <= set(names):
-            raise ValueError(f"the data has no factors row and column, only {', '.join(names) or 'labels'}")
-        return self.factors[:, [names.index("row"), names.index("column")]]
-
-    @property
     def inferred_labels(self) -> Tensor:
         """Labels that the model infers, in the form of the data's, (B, K)."""
         if not isinstance(self.model, InfersLabels):
@@ -132,23 +94,14 @@ class Encoded:
         classes = torch.stack([label.argmax(1) for label in known.split(list(sizes), dim=1)], dim=1)
         return torch.where(observed, classes.float(), torch.nan)
 
+    def _known(self, reads: Sequence[str]) -> Tensor:
+        known = super()._known(reads)
+        return known & ~self.labels.isnan().any(1) if "labels" in reads else known
+
     def _decoder_of_labels(self) -> DecodesLabels:
         if not isinstance(self.model, DecodesLabels):
             raise ValueError(f"{type(self.model).__name__} decodes no labels")
         return self.model
-
-    def update(self, metric: Metric, training: bool = False) -> None:
-        """Add the batch to a score, of training images to what it is fitted on; what is not known counts nowhere."""
-        reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
-        purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
-        tables = [getattr(self, name) for name in reads]
-        known = self._known(reads)
-        metric.update(*(tables if known.all() else (table[known] for table in tables)), **purpose)
-
-
-def as_indices(factors: Tensor) -> Tensor:
-    """Factors (B, K) as indices: the bins of those that were binned."""
-    return factors.floor().long() if factors.is_floating_point() else factors
 
 
 def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
@@ -170,11 +123,6 @@ def discrete_sizes(model: VAE, latents: Sequence[str] | None = None) -> tuple[in
     return tuple(k for group in chosen for k in group.classes)
 
 
-def categorical(data: EvaluationData | None) -> tuple[int, ...]:
-    """Columns of the factors that are categories."""
-    return tuple(k for k, kind in enumerate(data.factor_kinds if data is not None else ()) if kind == "categorical")
-
-
 def known_facts(model: VAE, data: EvaluationData | None, latents: Sequence[str] | None) -> dict[str, tuple[Any, ...]]:
     """What model and data determine of a score's arguments, by name."""
     return {
@@ -183,16 +131,3 @@ def known_facts(model: VAE, data: EvaluationData | None, latents: Sequence[str] 
         "attribute_names": tuple(data.factor_names) if data is not None else (),
         "label_names": tuple(data.labelled_names) if isinstance(data, NamesLabels) else (),
     }
-
-
-def bind_known(metric: Metric, **known: tuple[Any, ...]) -> None:
-    """Tell a score what model and data determine, where its constructor left that empty.
-
-    Args:
-        metric: A shell of `vaezoo.metrics`, or any other metric, which stays as it is.
-        known: Arguments by name, say the class counts of the discrete latents.
-    """
-    if isinstance(metric, ScoreMetric):
-        arguments = inspect.signature(metric.score).parameters
-        empty = {name for name, argument in arguments.items() if argument.default == ()}
-        metric.score = partial(metric.score, **{name: value for name, value in known.items() if name in empty})

@@ -11,9 +11,8 @@ from vaezoo.types import Batch
 Split = Literal["train", "val", "test", "all"]
 
 
-@runtime_checkable
-class EvaluationData(Protocol):
-    """What an evaluation asks of a datamodule."""
+class NamesFactors(Protocol):
+    """Data whose factors have names and kinds."""
 
     @property
     def factor_names(self) -> tuple[str, ...]:
@@ -22,6 +21,11 @@ class EvaluationData(Protocol):
     @property
     def factor_kinds(self) -> tuple[str, ...]:
         """Kind of each factor: "categorical" or another."""
+
+
+@runtime_checkable
+class EvaluationData(NamesFactors, Protocol):
+    """What an evaluation asks of a datamodule."""
 
     @property
     def source(self) -> str:

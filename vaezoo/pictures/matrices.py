@@ -8,11 +8,12 @@ from lightning.pytorch import Trainer
 from torch import Tensor
 
 from vaezoo.functional import covariance
-from vaezoo.metrics.encoded import Encoded, as_indices, discrete_sizes
+from vaezoo.metrics.encoded import Encoded, discrete_sizes
 from vaezoo.metrics.functional.dci import importance_table
 from vaezoo.metrics.functional.mutual_information import binned, entropy, information_table
 from vaezoo.metrics.functional.pool import as_labels
 from vaezoo.metrics.protocols import EvaluationData
+from vaezoo.metrics.reading import as_indices
 from vaezoo.models.base import VAE
 from vaezoo.pictures.callback import Pictures, caption
 from vaezoo.pictures.plots import matrix

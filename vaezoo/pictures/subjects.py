@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 from torchvision.transforms.functional import pil_to_tensor
 
-from vaezoo.metrics.encoded import as_indices
+from vaezoo.metrics.reading import as_indices
 from vaezoo.models import PartedVAE, WeLaVAE
 from vaezoo.models.base import VAE
 from vaezoo.runs.data import RunData, require_fitting_images

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaezoo.evaluation.catalogue import DETAIL
+from vaezoo.metrics.catalogue import DETAIL
 from vaezoo.report.logs import Curve
 from vaezoo.runs.folder import all_scores
 

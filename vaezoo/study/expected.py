@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from vaezoo.evaluation.catalogue import higher_is_better
+from vaezoo.metrics.catalogue import higher_is_better
 from vaezoo.study.results import bar, statistics
 
 

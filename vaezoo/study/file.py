@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from vaezoo.evaluation.arguments import read_scores
+from vaezoo.metrics.arguments import read_scores
 from vaezoo.study.checks import known, mapping, names
 from vaezoo.study.plot_section import Plot, read_plots
 from vaezoo.study.stopping import SCHEDULERS

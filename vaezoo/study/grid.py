@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from vaezoo.evaluation.arguments import read_scores
+from vaezoo.metrics.arguments import read_scores
 from vaezoo.runs.files import read_yaml
 from vaezoo.specs import import_options
 from vaezoo.study.file import OWN, Part, Study

@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vaezoo.evaluation.catalogue import DETAIL, METRICS, higher_is_better
+from vaezoo.metrics.catalogue import DETAIL, METRICS, higher_is_better
 from vaezoo.pictures.plots import line_style
 from vaezoo.runs.files import atomic_write
 from vaezoo.study.plot_section import Plot, Scale

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from vaezoo.evaluation.catalogue import DETAIL, higher_is_better
+from vaezoo.metrics.catalogue import DETAIL, higher_is_better
 from vaezoo.runs.files import atomic_write
 from vaezoo.study.file import STATISTICS
 from vaezoo.study.grid import Run

@@ -7,7 +7,7 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from vaezoo.callbacks.evaluation import DEFAULT_SCORES
-from vaezoo.evaluation.catalogue import METRICS, family, higher_is_better
+from vaezoo.metrics.catalogue import METRICS, family, higher_is_better
 from vaezoo.tracking.wandb import LOSSES, SCORES, STEP
 
 NAME = "vaezoo: compare runs"

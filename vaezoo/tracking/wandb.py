@@ -12,7 +12,7 @@ from lightning.pytorch import LightningDataModule
 from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from vaezoo.evaluation.catalogue import METRICS, higher_is_better, score_names
+from vaezoo.metrics.catalogue import METRICS, higher_is_better, score_names
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import log_offline
 from vaezoo.runs.files import atomic_write

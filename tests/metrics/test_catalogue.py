@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from vaezoo.evaluation.catalogue import DETAIL, METRICS, build, family, higher_is_better, score_names
 from vaezoo.metrics.base import FittedMetric
+from vaezoo.metrics.catalogue import DETAIL, METRICS, build, family, higher_is_better, score_names
 from vaezoo.tracking.dashboard import COLUMNS, SCORE_FAMILIES
 from vaezoo.tracking.wandb import SCORES
 

@@ -6,30 +6,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from vaezoo.metrics import (
-    DCI,
-    IRS,
-    MIG,
-    SAP,
-    ActiveUnits,
+from vaezoo.metrics.base import ScoreMetric
+from vaezoo.metrics.labels import (
     AttributeAccuracy,
-    BetaVAEScore,
     CartesianError,
     ClassAccuracy,
     ClusterAccuracy,
-    CodeMutualInformation,
-    Explicitness,
-    FactorVAEScore,
-    GaussianTotalCorrelation,
-    GaussianWassersteinCorrelation,
-    KLPerUnit,
     LabelAccuracy,
     LabelDistance,
-    Modularity,
     PolarError,
     ReconstructionError,
 )
-from vaezoo.metrics.base import ScoreMetric
+from vaezoo.metrics.supervised import DCI, IRS, MIG, SAP, BetaVAEScore, Explicitness, FactorVAEScore, Modularity
+from vaezoo.metrics.unsupervised import (
+    ActiveUnits,
+    CodeMutualInformation,
+    GaussianTotalCorrelation,
+    GaussianWassersteinCorrelation,
+    KLPerUnit,
+)
 from vaezoo.text import did_you_mean
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jsonargparse import ArgumentError, ArgumentParser
 
-from vaezoo.evaluation.catalogue import METRICS, build, check
+from vaezoo.metrics.catalogue import METRICS, build, check
 
 Arguments = dict[str, Any]
 SETTLED = ("variant", "seed", "discrete", "attribute_names", "label_names")

@@ -1,0 +1,94 @@
+"""What scores read of some images: factors here, codes and the rest where they come from."""
+
+import inspect
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+
+from vaezoo.metrics.base import FittedMetric, ScoreMetric
+from vaezoo.metrics.protocols import NamesFactors
+
+
+class Reading:
+    """Some images as scores read them, attribute by attribute.
+
+    Args:
+        factors: Factors (B, K): indices, -1 where one is not known. One that was binned has its place counted in bins:
+            3.7 lies in bin 3, so that scores that need no bins read all of it.
+        data: What the factors are; None where they are whatever the labels are.
+    """
+
+    def __init__(self, factors: Tensor, data: NamesFactors | None) -> None:
+        self._factors, self._names = factors, data
+
+    @property
+    def factor_values(self) -> Tensor:
+        """Factors as they are, not binned, (B, K)."""
+        if not self._factors.shape[1]:
+            raise ValueError("the data has no factors to compare codes with")
+        return self._factors
+
+    @property
+    def factors(self) -> Tensor:
+        """Factors as indices, (B, K); without a datamodule whatever the labels are."""
+        return self.factor_values if self._names is None else as_indices(self.factor_values)
+
+    @property
+    def classes(self) -> Tensor:
+        """The first categorical factor, (B,)."""
+        columns = categorical(self._names)
+        if not columns:
+            raise ValueError("the data has no categorical factor to compare classes with")
+        return self.factors[:, columns[0]]
+
+    def _known(self, reads: Sequence[str]) -> Tensor:
+        """Images of which all is known that a score reads, (B,) bool."""
+        known = torch.ones(len(self._factors), dtype=torch.bool, device=self._factors.device)
+        if self._names is not None and {"factors", "factor_values"} & set(reads):
+            known &= (self._factors >= 0).all(1)
+        if self._names is not None and "classes" in reads:
+            known &= self.classes >= 0
+        return known
+
+    @property
+    def positions(self) -> Tensor:
+        """Row and column of a blob, (B, 2)."""
+        names = self._names.factor_names if self._names is not None else ()
+        if not {"row", "column"} <= set(names):
+            raise ValueError(f"the data has no factors row and column, only {', '.join(names) or 'labels'}")
+        return self.factors[:, [names.index("row"), names.index("column")]]
+
+    def update(self, metric: Metric, training: bool = False) -> None:
+        """Add the batch to a score, of training images to what it is fitted on; what is not known counts nowhere."""
+        reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
+        purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
+        tables = [getattr(self, name) for name in reads]
+        known = self._known(reads)
+        metric.update(*(tables if known.all() else (table[known] for table in tables)), **purpose)
+
+
+def as_indices(factors: Tensor) -> Tensor:
+    """Factors (B, K) as indices: the bins of those that were binned."""
+    return factors.floor().long() if factors.is_floating_point() else factors
+
+
+def categorical(data: NamesFactors | None) -> tuple[int, ...]:
+    """Columns of the factors that are categories."""
+    return tuple(k for k, kind in enumerate(data.factor_kinds if data is not None else ()) if kind == "categorical")
+
+
+def bind_known(metric: Metric, **known: tuple[Any, ...]) -> None:
+    """Tell a score what model and data determine, where its constructor left that empty.
+
+    Args:
+        metric: A shell of `vaezoo.metrics`, or any other metric, which stays as it is.
+        known: Arguments by name, say the class counts of the discrete latents.
+    """
+    if isinstance(metric, ScoreMetric):
+        arguments = inspect.signature(metric.score).parameters
+        empty = {name for name, argument in arguments.items() if argument.default == ()}
+        metric.score = partial(metric.score, **{name: value for name, value in known.items() if name in empty})
