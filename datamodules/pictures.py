@@ -16,6 +16,8 @@ from datamodules.sources import MemoryMapped
 STEP = 512  # pictures decoded at a time
 SAMPLES = 1024  # files whose size and time are looked up at each start: all of 737,280 would take seconds to minutes
 
+FORMATS = ("PNG", "JPEG")  # no reader of another format is ever started, some of which run programs
+
 Prepare = Callable[[Image.Image], Image.Image]
 
 
@@ -74,7 +76,7 @@ def _decoded(
     def pixels(name: str) -> NDArray[np.uint8]:
         try:
             _check_inside(root / name, home)
-            with Image.open(root / name) as picture:
+            with Image.open(root / name, formats=FORMATS) as picture:
                 array = np.asarray(prepare(picture), dtype=np.uint8)
             return array.reshape(height, width, channels).transpose(2, 0, 1)
         except FileNotFoundError as error:
