@@ -16,6 +16,7 @@ from datamodules.cache import cached, origin_of
 from datamodules.download import download
 from datamodules.factors import ravel, unravel
 from datamodules.sources import ImageSource, Rendered, Renderer
+from vaezoo.runs.files import require_own_file
 from vaezoo.types import Batch
 
 FEW = 16  # pictures whose mean difference says whether they are the right ones
@@ -117,6 +118,7 @@ class OfficialGrid(GridDataModule):
                 f"{self.file} is not there: fetch it from {self.url} or set download=True, or draw its pictures with "
                 "source=render"
             )
+        require_own_file(self.file, self.data_dir)
         shape = (prod(self.factor_sizes), *self.image_shape)
         return cached(self.data_dir / ".cache" / self.file.stem, origin_of(self.file), shape, self._compared)
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_no_program_is_started_for_a_picture_of_another_format(tmp_path: Path, t
     with pytest.raises(ValueError, match=r"a\.png cannot be used \(cannot identify image file"):
         cached_pictures(tmp_path / "cache", tmp_path, ["a.png"], (3, 8, 8), lambda picture: picture.convert("RGB"))
     assert not trace.exists()
-    with pytest.raises(Exception, match="."), Image.open(tmp_path / "a.png") as picture:
+    with suppress(OSError), Image.open(tmp_path / "a.png") as picture:
         picture.load()
     assert trace.exists(), "Pillow itself would have started it"
 
