@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import time
 from copy import deepcopy
@@ -185,7 +186,8 @@ class ZooCLI(LightningCLI):
                 raise SystemExit(0) from error  # any other code, and the launcher would kill the first rank
             number = signal.Signals(self._signals.received or signal.SIGTERM)
             run = RunFolder(self.run_dir)
-            how = " ".join(["vaezoo fit", *import_options(), f"--config {run.config} --ckpt_path {run.last}"])
+            again = ["--config", str(run.config), "--ckpt_path", str(run.last)]
+            how = shlex.join(["vaezoo", "fit", *import_options(), *again])
             print(f"stopped by {number.name} after step {self.trainer.global_step}", end="; ")
             print(f"to continue: {how}" if run.last.is_file() else "no checkpoint was saved", flush=True)
             raise SystemExit(128 + number) from error

@@ -17,7 +17,7 @@ from vaezoo.runs.data import RunData, require_fitting_images, split_data_options
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.loading import load
-from vaezoo.text import tabular
+from vaezoo.text import printable, tabular
 
 
 def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -45,9 +45,9 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     if len(paths) > 1 or options.output:
         written += _write_tables(options.output or "comparison", evaluations)
     left_out = [f"left out: {k}: {v}" for evaluation in evaluations.values() for k, v in evaluation.skipped.items()]
-    print("\n".join(dict.fromkeys(pools.values())))
+    print("\n".join(map(printable, dict.fromkeys(pools.values()))))
     print(score_table(evaluations))
-    print("\n".join(dict.fromkeys([*left_out, *(f"written: {path}" for path in written)])))
+    print("\n".join(map(printable, dict.fromkeys([*left_out, *(f"written: {path}" for path in written)]))))
 
 
 def _evaluated(

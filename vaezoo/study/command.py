@@ -16,7 +16,7 @@ from vaezoo.study.job import Job
 from vaezoo.study.plots import draw_plots
 from vaezoo.study.results import write_all
 from vaezoo.study.sweep import write_sweeps
-from vaezoo.text import aligned
+from vaezoo.text import aligned, printable
 
 EPILOG = """\
 A run is one process of `vaezoo fit` and one of `vaezoo evaluate` on its last checkpoint. Finished runs are never run
@@ -78,7 +78,8 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
         )
     print("\n".join(f"written: {path}" for path in written))
     for name, reason in failed.items():
-        print(f"\n{name}: {reason}\n{JobFolder(jobs[name].folder).last_lines()}", file=sys.stderr)
+        lines = [f"{name}: {reason}", *JobFolder(jobs[name].folder).last_lines().splitlines()]
+        print("", *map(printable, lines), sep="\n", file=sys.stderr)
     redraw(study, runs, options)
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")

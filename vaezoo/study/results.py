@@ -12,7 +12,7 @@ from vaezoo.evaluation.catalogue import DETAIL, higher_is_better
 from vaezoo.runs.files import atomic_write
 from vaezoo.study.file import STATISTICS
 from vaezoo.study.grid import Run
-from vaezoo.text import tabular
+from vaezoo.text import markdown_row, tabular
 
 BEST = 0.1  # share of the runs of a row whose mean is shown, as Margonis et al. (2020), Table 1
 HEADERS = {"n": "n", "mean": "mean ± std", "lowest": "lowest", "highest": "highest", "best": "mean of the best 10 %"}
@@ -104,8 +104,8 @@ def markdown(title: str, made: Sequence[Table]) -> str:
     """Tables for reading."""
     lines = [f"# {title}", ""]
     for table in made:
-        lines += [f"## {table.title}", "", bar(table.header), bar(["---"] * len(table.header))]
-        lines += [*(bar(row) for row in table.rows), ""]
+        lines += [f"## {table.title}", "", markdown_row(table.header), markdown_row(["---"] * len(table.header))]
+        lines += [*(markdown_row(row) for row in table.rows), ""]
     return "\n".join(lines)
 
 
@@ -157,8 +157,3 @@ def _text(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def bar(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
-    return f"| {' | '.join(cells)} |"

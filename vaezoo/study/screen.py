@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TextIO
 
-from vaezoo.text import aligned
+from vaezoo.text import aligned, printable
 
 STATES = ("running", "failed", "waiting", "done")  # what matters first
 
@@ -61,7 +61,7 @@ class Screen:
             for line in lines:
                 if self._shown.get(line.name, ("waiting", "")) != (line.state, line.note):
                     self._shown[line.name] = line.state, line.note
-                    print("  ".join(cell for cell in line.cells() if cell), file=self.file, flush=True)
+                    print("  ".join(printable(cell) for cell in line.cells() if cell), file=self.file, flush=True)
 
     def _redraw(self, lines: list[Line]) -> None:
         width, height = shutil.get_terminal_size()
