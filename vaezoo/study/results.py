@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from vaezoo.evaluation.catalogue import DETAIL, higher_is_better
 from vaezoo.runs.files import atomic_write
+from vaezoo.study.columns import FACTS
 from vaezoo.study.file import STATISTICS
 from vaezoo.study.grid import Run
 from vaezoo.text import markdown_row, tabular
@@ -52,7 +53,7 @@ def records(runs: Sequence[Run], results: Mapping[str, dict[str, Any]], budget: 
         result = results.get(run.name, {})
         record = {"run": run.name, "config": run.part, "file": str(run.config), **run.place, "seed": run.seed}
         record |= {"budget": budget, "overrides": json.dumps(run.overrides), "finished": bool(result)}
-        record |= {key: result.get(key) for key in ("steps", "seconds", "attempts", "stopped", "folder", "checkpoint")}
+        record |= {key: result.get(key) for key in FACTS}
         scores = {name: float(value) for part in result.get("scores", {}).values() for name, value in part.items()}
         found.append(record | scores)
     return found
