@@ -64,10 +64,10 @@ def run(args: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        if isinstance(error, NonFiniteError) and getattr(rank_zero_only, "rank", False):
-            return 1  # raised on all ranks, and the first one says so
-        print(f"vaezoo: error: {printable(explain(error))}", file=sys.stderr)
-        return 1
+        diverged = isinstance(error, NonFiniteError)
+        if not (diverged and getattr(rank_zero_only, "rank", False)):  # raised on all ranks, and the first one says so
+            print(f"vaezoo: error: {printable(explain(error))}", file=sys.stderr)
+        return NonFiniteError.exit_code if diverged else 1
     return 0
 
 
