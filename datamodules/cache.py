@@ -1,7 +1,8 @@
 """Data that is slow to read at random, converted once into bytes that can be memory-mapped.
 
 A cache is a folder with `images.u8`, uint8 (N, C, H, W), and `manifest.json`, which says what it was made from, with
-notes of the source.
+notes of the source. Nothing but these two files is ever removed, and no link is followed: a data folder may come from
+anyone.
 """
 
 import json
@@ -57,11 +58,13 @@ def cached(
 
     Raises:
         OSError: The cache cannot be written; nothing is left of it.
+        ValueError: A link, or a folder with files of its own, is in the cache's place.
     """
+    _refuse_links(folder)
     if not _is_good(folder, origin, shape):
         with _explained(folder, prod(shape)):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(folder.parent / f"{folder.name}.lock"):
+            with FileLock(_lock_of(folder)):
                 if not _is_good(folder, origin, shape):  # another process may have built it meanwhile
                     _build(folder, origin, shape, blocks, notes)
     return MemoryMapped(folder / IMAGES, shape)
@@ -94,9 +97,9 @@ def _is_good(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...]) ->
 
 
 def _build(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...], blocks: Blocks, notes: Notes) -> None:
-    draft = folder.parent / f"{folder.name}.part"
+    draft = _draft_of(folder)
     for old in (folder, draft):  # first: a disk seldom has room for both
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(old)
     try:
         draft.mkdir()
         if shutil.disk_usage(draft).free < prod(shape):
@@ -107,7 +110,34 @@ def _build(folder: Path, origin: Mapping[str, int], shape: tuple[int, ...], bloc
         (draft / MANIFEST).write_text(json.dumps(manifest))
         draft.rename(folder)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        _remove(draft)
+
+
+def _draft_of(folder: Path) -> Path:
+    return folder.parent / f"{folder.name}.part"
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.parent / f"{folder.name}.lock"
+
+
+def _refuse_links(folder: Path) -> None:
+    draft = _draft_of(folder)
+    files = [place / name for place in (folder, draft) for name in (IMAGES, MANIFEST)]
+    for path in (folder.parent, folder, draft, _lock_of(folder), *files):
+        if path.is_symlink():
+            raise ValueError(f"{path} is a link: a cache follows none; remove it, or link the whole data_dir instead")
+
+
+def _remove(folder: Path) -> None:
+    """Remove a cache: its two files, and the folder, which must hold no other."""
+    if not folder.exists():
+        return
+    if folder.is_dir() and (others := sorted({path.name for path in folder.iterdir()} - {IMAGES, MANIFEST})):
+        raise ValueError(f"{folder} is the place of a cache but holds {others[0]}: move it elsewhere")
+    for name in (IMAGES, MANIFEST):
+        (folder / name).unlink(missing_ok=True)
+    folder.rmdir()
 
 
 def _write(path: Path, name: str, shape: tuple[int, ...], blocks: Blocks) -> int:

@@ -12,6 +12,7 @@ from datamodules.base import ImageDataModule, LabelledSet
 from datamodules.factors import Factor, LabelForm
 from datamodules.pictures import cached_pictures, centre, resize
 from datamodules.sources import MemoryMapped
+from vaezoo.runs.files import require_own_file
 
 HEIGHT, WIDTH = 218, 178
 ATTRIBUTES = (  # noqa: SIM905 - a list would take forty lines
@@ -107,6 +108,8 @@ class CelebADataModule(ImageDataModule):
     @cached_property
     def _records(self) -> CelebA:
         folder = self.data_dir / "celeba"
+        for *_, name in CelebA.file_list:
+            require_own_file(folder / name, folder)
         try:
             records = CelebA(self.data_dir, split="all", target_type="attr", download=self.download)
         except Exception as error:  # torchvision, gdown and zipfile have no kind in common

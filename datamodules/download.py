@@ -29,14 +29,18 @@ def download(url: str, target: Path, md5: str, timeout: float = 30) -> None:
 
     Raises:
         ConnectionError: The file did not come, or not whole; the partial file stays.
-        ValueError: What came is another file; nothing of it stays.
+        ValueError: What came is another file, of which nothing stays; or a link is where it would be written.
         OSError: It cannot be written; the partial file stays.
     """
+    part, lock = Path(f"{target}.part"), Path(f"{target}.lock")
+    for path in (part, lock):
+        if path.is_symlink():  # it would write to wherever the link leads
+            raise ValueError(f"{path} is a link: remove it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{target}.lock"):
+        with FileLock(lock):
             if not target.exists():  # another process may have fetched it meanwhile
-                _fetch(url, target, md5, timeout)
+                _fetch(url, target, part, md5, timeout)
     except ConnectionError:
         raise
     except OSError as error:  # those of the network have become ConnectionError
@@ -46,8 +50,7 @@ def download(url: str, target: Path, md5: str, timeout: float = 30) -> None:
         ) from error
 
 
-def _fetch(url: str, target: Path, md5: str, timeout: float) -> None:
-    part = Path(f"{target}.part")
+def _fetch(url: str, target: Path, part: Path, md5: str, timeout: float) -> None:
     reason = ""
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE if attempt else 0)

@@ -10,6 +10,7 @@ from datamodules.factors import Factor
 from datamodules.grids import GridDataModule, check_order
 from datamodules.pictures import cached_pictures, resize
 from datamodules.sources import MemoryMapped
+from vaezoo.runs.files import require_own_file
 
 
 class Isaac3DDataModule(GridDataModule):
@@ -61,6 +62,7 @@ class Isaac3DDataModule(GridDataModule):
     def _check_labels(self) -> None:
         """Pictures are numbered as the grid is: labels are only read to make sure of it."""
         path = self.folder / "labels.npy"
+        require_own_file(path, self.folder)
         try:
             labels = np.load(path, allow_pickle=False)
             expected = (prod(self.factor_sizes), len(self.factors))

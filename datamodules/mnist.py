@@ -13,6 +13,7 @@ from datamodules.base import ImageDataModule
 from datamodules.factors import Factor, LabelForm
 from datamodules.memory import InMemory
 from datamodules.splits import split
+from vaezoo.runs.files import require_own_file
 
 SIDE, CLASSES = 28, 10
 
@@ -72,6 +73,8 @@ class MNISTDataModule(ImageDataModule):
         missing = [name for name in names if not (folder / name).is_file()]
         if missing and not self.download:
             raise FileNotFoundError(f"{folder} holds no {missing[0]}: put the file there or set download=True")
+        for name in names:
+            require_own_file(folder / name, folder)
         try:
             files = self.dataset(self.data_dir, train=train, download=self.download)
             _check(files.data, files.targets)

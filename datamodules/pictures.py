@@ -14,11 +14,13 @@ from PIL import Image
 
 from datamodules.cache import cached
 from datamodules.sources import MemoryMapped
+from vaezoo.runs.files import require_own_file
 
 STEP = 512  # pictures decoded at a time, fewer of large ones
 MEMORY = 1 << 26  # bytes of them
 SAMPLES = 1024  # files whose size and time are looked up at each start: all of 737,280 would take seconds to minutes
 
+FORMATS = ("PNG", "JPEG")  # of official archives; no reader of another format is started, some of which run programs
 WORKERS: int | None = None  # threads that decode; a few more than there are cores
 
 Prepare = Callable[[Image.Image], Image.Image]
@@ -29,13 +31,13 @@ class Reading(NamedTuple):
 
     Attributes:
         remedy: What helps where a picture is missing or broken.
-        formats: Formats to try; all of Pillow's by default.
+        formats: Formats to try; those of official archives by default.
         look_at_all: Look up size and time of every file at each start, not of a sample.
         skip_broken: Put a black picture in the place of one that cannot be used.
     """
 
     remedy: str = "unpack the official archive again"
-    formats: tuple[str, ...] | None = None
+    formats: tuple[str, ...] = FORMATS
     look_at_all: bool = False
     skip_broken: bool = False
 
@@ -116,11 +118,10 @@ def _decoded(
 ) -> Iterator[NDArray[np.uint8]]:
     channels, height, width = image_shape
     step = max(1, min(STEP, MEMORY // prod(image_shape)))
-    home = root.resolve()
 
     def pixels(name: str) -> NDArray[np.uint8]:
         try:
-            _check_inside(root / name, home)
+            require_own_file(root / name, root)
             with Image.open(root / name, formats=reading.formats) as picture:
                 array = np.asarray(prepare(picture), dtype=np.uint8)
             return array.reshape(height, width, channels).transpose(2, 0, 1)
@@ -137,12 +138,6 @@ def _decoded(
     with ThreadPoolExecutor(WORKERS) as pool:  # PIL decodes outside Python's global lock
         for first in range(0, len(names), step):
             yield np.stack(list(pool.map(pixels, names[first : first + step])))
-
-
-def _check_inside(path: Path, home: Path) -> None:
-    """Lists and archives may come from anyone: none of them makes a picture of a file that lies elsewhere."""
-    if not path.resolve().is_relative_to(home):
-        raise ValueError(f"it leads out of {home}")
 
 
 def _missing(path: Path, reading: Reading) -> FileNotFoundError:

@@ -34,6 +34,7 @@ class Shapes3DDataModule(OfficialGrid):
     url = "https://storage.googleapis.com/3d-shapes/3dshapes.h5"
     md5 = "099a2078d58cec4daad0702c55d06868"
     renderer = Shapes3DRenderer
+    drawing_error = 7.0  # of 50 genuine frames, 3.4; of frames in another order, about 85
 
     def blocks(self) -> Iterator[NDArray[np.uint8]]:
         """Read the pictures in order, unpacking every gzip chunk once."""

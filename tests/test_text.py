@@ -3,7 +3,16 @@ import math
 
 import pytest
 
-from vaezoo.text import aligned, did_you_mean, json_text, on_one_line, tabular
+from vaezoo.text import (
+    aligned,
+    did_you_mean,
+    json_text,
+    markdown_row,
+    on_one_line,
+    printable,
+    spreadsheet_cell,
+    tabular,
+)
 
 
 def test_the_nearest_name_is_asked_for() -> None:
@@ -31,6 +40,29 @@ def test_a_tabular_escapes_what_latex_reads() -> None:
         r"\hline",
         r"\end{tabular}",
     ]
+
+
+def test_latex_commands_are_text() -> None:
+    (line,) = [line for line in tabular([["a"], [r"\input{/etc/passwd}~^"]]).splitlines() if "input" in line]
+    assert line == r"\textbackslash{}input\{/etc/passwd\}\textasciitilde{}\textasciicircum{} \\"
+
+
+EVIL = "run\x1b]0;owned\x07\x1b[2J\u202e\udc80\nnext"
+
+
+def test_escape_sequences_do_not_reach_the_terminal() -> None:
+    shown = r"run\x1b]0;owned\x07\x1b[2J\u202e\udc80\nnext"
+    assert printable(EVIL) == shown
+    assert printable("schön ± 漢字") == "schön ± 漢字"
+    assert aligned([[EVIL, "n"]]) == [f"{shown}  n"]
+    assert on_one_line(EVIL, 100) == shown.replace(r"\n", " ")
+    assert markdown_row(["a|b", "c"]) == r"| a\|b | c |"
+
+
+@pytest.mark.parametrize("text", ["=HYPERLINK(0)", "+1", "-1+1", "@SUM(1)"])
+def test_no_formula_reaches_a_spreadsheet(text: str) -> None:
+    assert spreadsheet_cell(text) == f"'{text}"
+    assert spreadsheet_cell("runs/1=2") == "runs/1=2"
 
 
 def test_json_holds_any_number() -> None:

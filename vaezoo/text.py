@@ -1,8 +1,10 @@
-"""Text that people and programs read: the nearest spelling, one line, tables, and JSON of any number."""
+"""Text that people and programs read: the nearest spelling, one line, tables, and JSON of any number.
+
+Names of runs and files may come from anyone, so each output has its escapes: terminals, spreadsheets, LaTeX, Markdown.
+"""
 
 import json
 import math
-import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -15,13 +17,30 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def on_one_line(text: str, longest: int) -> str:
-    """A text without line breaks, cut where it is longer than one reads."""
-    text = " ".join(text.split())
+    """A text without line breaks and control characters, cut where it is longer than one reads."""
+    text = printable(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def printable(text: object) -> str:
+    """A text for the terminal: whatever would move its cursor or forge a line is shown as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def spreadsheet_cell(text: str) -> str:
+    """A text for CSV: a leading quote keeps spreadsheets from taking it for a formula."""
+    text = printable(text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """A line of a Markdown table."""
+    return f"| {' | '.join(printable(cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of a table, a line each, with columns below each other."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -45,8 +64,16 @@ def json_text(content: Any, **options: Any) -> str:
     return json.dumps(_spelt(content), allow_nan=False, **options)
 
 
+_LATEX = {character: f"\\{character}" for character in "_%&#${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+}
+
+
 def _escaped(cell: str) -> str:
-    return re.sub(r"([_%&#$])", r"\\\1", cell).replace("±", r"$\pm$")
+    return "".join(_LATEX.get(character, character) for character in printable(cell))
 
 
 def _spelt(value: Any) -> Any:

@@ -308,7 +308,7 @@ def stopped_well(folder: Path, line: str) -> None:
 def test_the_command_stops_with_one_line_and_a_good_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     code, line = attempt([*FIT, *LAST])
-    assert code == 1
+    assert code == NonFiniteError.exit_code == 3
     stopped_well(tmp_path, line)
 
 
@@ -317,7 +317,7 @@ def test_the_command_stops_two_ranks_with_one_line(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "vaezoo", *FIT, *LAST, "--trainer.devices=2", "--trainer.strategy=ddp"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 3
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("vaezoo: error:")]
     assert "Traceback" not in done.stderr
     stopped_well(tmp_path, line)

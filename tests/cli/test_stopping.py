@@ -3,6 +3,7 @@
 import csv
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 import wandb
 import yaml
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, Trainer
 
 from tests.helpers.paths import ROOT
 from tests.helpers.resuming import same
@@ -248,3 +249,24 @@ def test_the_second_ctrl_c_ends_the_process_at_once() -> None:
         os._exit(0)
     _, code = os.waitpid(pid, 0)
     assert os.WTERMSIG(code) == signal.SIGINT
+
+
+class Stopped(Callback):
+    """Stops its own training after a batch, as a user does."""
+
+    def on_train_batch_end(self, *args: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_the_command_that_continues_is_quoted_for_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = "my runs; touch owned"
+    options = ["--trainer.max_steps=4", f"--runs_dir={folder}", "--trainer.callbacks+=tests.cli.test_stopping.Stopped"]
+    with pytest.raises(SystemExit) as stop:
+        run(["fit", *FIT, *options])
+    assert stop.value.code == 143
+    command = capsys.readouterr().out.rpartition("to continue: ")[2]
+    (started,) = Path(folder, "exp").iterdir()
+    assert shlex.split(command) == [
+        *("vaezoo", "fit", "--config", str(started / "config.yaml")),
+        *("--ckpt_path", str(started / "checkpoints" / "last.ckpt")),
+    ]

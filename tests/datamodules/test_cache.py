@@ -286,3 +286,44 @@ def test_a_good_cache_is_read_from_an_unwritable_folder(read_only: Path) -> None
     source = Source()
     assert np.array_equal(opened(read_only / ".cache" / "toy", source), PIXELS)
     assert source.reads == 0
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    """A folder of the user's own, as a cache of the same name would lie there."""
+    folder = tmp_path / "precious" / "toy"
+    folder.mkdir(parents=True)
+    for name in ("thesis.tex", "manifest.json", "images.u8"):
+        (folder / name).write_text("mine")
+    return folder
+
+
+def untouched(precious: Path) -> bool:
+    return sorted(path.read_text() for path in precious.iterdir()) == ["mine"] * 3
+
+
+@pytest.mark.parametrize("linked", [".cache", ".cache/toy", ".cache/toy.part", ".cache/toy/images.u8"])
+def test_no_link_is_followed(folder: Path, precious: Path, tmp_path: Path, linked: str) -> None:
+    target = {".cache": precious.parent, ".cache/toy/images.u8": precious / "images.u8"}.get(linked, precious)
+    (tmp_path / linked).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / linked).symlink_to(target)
+    with pytest.raises(ValueError, match=rf"{linked} is a link: a cache follows none"):
+        opened(folder, Source())
+    assert untouched(precious)
+
+
+def test_a_lock_that_is_a_link_is_not_written(folder: Path, precious: Path) -> None:
+    folder.parent.mkdir()
+    (folder.parent / "toy.lock").symlink_to(precious / "thesis.tex")
+    with pytest.raises(ValueError, match=r"toy\.lock is a link"):
+        opened(folder, Source())
+    assert untouched(precious)
+
+
+@pytest.mark.parametrize("name", ["toy", "toy.part"])
+def test_files_that_are_no_part_of_a_cache_stay(folder: Path, precious: Path, name: str) -> None:
+    folder.parent.mkdir()
+    precious.rename(folder.with_name(name))
+    with pytest.raises(ValueError, match=rf"{name} is the place of a cache but holds thesis\.tex: move it elsewhere"):
+        opened(folder, Source())
+    assert untouched(folder.with_name(name))

@@ -248,3 +248,12 @@ def test_a_disk_that_cannot_be_written(serve: Callable[..., Server], target: Pat
     target.parent.write_text("")
     with pytest.raises(OSError, match=r"file\.bin cannot be written \(File exists\).*give a data_dir"):
         download(serve(whole).url, target, MD5)
+
+
+@pytest.mark.parametrize("suffix", ["part", "lock"])
+def test_nothing_is_written_through_a_link(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / f"file.{suffix}").symlink_to(tmp_path / "mine")
+    with pytest.raises(ValueError, match=rf"file\.{suffix} is a link: remove it"):
+        download("http://127.0.0.1:9/file", tmp_path / "file", MD5)
+    assert (tmp_path / "mine").read_text() == "mine"

@@ -245,7 +245,7 @@ def test_broken_pictures_are_left_out_and_counted(tmp_path: Path, rows: list[Row
 def test_a_link_that_leads_out_is_refused(tmp_path: Path, rows: list[Row]) -> None:
     folder.disk(40, 48, 5, "red").save(tmp_path / "private.png")
     (tmp_path / "photos" / "012.png").symlink_to(tmp_path / "private.png")
-    with pytest.raises(ValueError, match=r"012\.png cannot be used \(it leads out of"):
+    with pytest.raises(ValueError, match=r"012\.png cannot be used \(.*leads out of"):
         data(tmp_path)
 
 

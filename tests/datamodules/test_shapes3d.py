@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from datamodules import grids, shapes3d
+from datamodules.factors import ravel
 from datamodules.loader import BatchLoader
 from datamodules.renderers.shapes3d import Shapes3DRenderer
 from datamodules.shapes3d import Shapes3DDataModule
 from datamodules.sources import MemoryMapped, Rendered
-from tests.helpers.datasets.shapes3d import IMAGES, LABELS, Small, write
+from tests.helpers.datasets.shapes3d import IMAGES, LABELS, SIZES, Small, write
 
 
 def test_the_official_layout() -> None:
@@ -139,6 +140,8 @@ SWAPPED = LABELS[[*range(100), 101, 100, *range(102, 144)]]
         ({"labels": LABELS.astype(np.float32)}, "labels is float32"),
         ({"labels": SWAPPED}, "column 5 of the labels does not follow the official order"),
         ({"labels": LABELS[:, ::-1]}, "column 0 of the labels does not follow the official order"),
+        ({"labels": np.full_like(LABELS, np.nan)}, "column 0 of the labels does not follow the official order"),
+        ({"labels": LABELS * [1, 1, 1, np.nan, 1, 1]}, "column 3 of the labels does not follow the official order"),
         ({"labels": LABELS[::-1] * [1, 1, 1, 1, 1, 0]}, "column 5 of the labels does not follow the official order"),
     ],
 )
@@ -148,6 +151,28 @@ def test_a_file_of_another_layout(tmp_path: Path, content: dict[str, Any], compl
         ValueError, match=rf"3dshapes\.h5 is not the official file \(.*{complaint}.*delete it and fetch"
     ):
         Small(data_dir=tmp_path).prepare_data()
+    assert not (tmp_path / ".cache" / "3dshapes").exists()
+
+
+class Drawn(Small):
+    """The small grid with a renderer of its own, which is off by 3 of 255 as the real one is."""
+
+    class renderer:  # noqa: N801
+        factor_sizes = SIZES
+
+        def draw(self, factors: torch.Tensor) -> torch.Tensor:
+            images = torch.from_numpy(IMAGES[ravel(factors, SIZES).numpy()]).permute(0, 3, 1, 2)
+            return torch.where(images < 252, images + 3, images)
+
+
+@pytest.mark.parametrize("mix", [lambda x: x[::-1], np.random.default_rng(0).permutation, lambda x: np.roll(x, 12, 0)])
+def test_pictures_in_another_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mix: Any) -> None:
+    monkeypatch.setattr(shapes3d, "STEP", 4)  # 36 blocks
+    write(tmp_path)
+    Drawn(data_dir=tmp_path).prepare_data()
+    write(tmp_path, mix(IMAGES))
+    with pytest.raises(ValueError, match=r"3dshapes\.h5 is not the official file \(its pictures are others, or in"):
+        Drawn(data_dir=tmp_path).prepare_data()
     assert not (tmp_path / ".cache" / "3dshapes").exists()
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import shutil
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,20 @@ def test_several_checkpoints_give_one_comparison(
     assert first == "120 all images of SmallDataModule (render), seed 0"
     assert "beta/" in header
     assert "joint/" in header
+
+
+def test_names_of_runs_are_escaped_in_every_output(
+    checkpoints: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(checkpoints["beta"].parent.parent, tmp_path / "=1+1" / "\x1b[2J\\input{x}")
+    paths = [run / "checkpoints" / "last.ckpt", checkpoints["beta"]]
+    assert evaluate("--ckpt_path", *paths, "--metrics=kl", "--resamples=0", "--output=all") == 0
+    said = capsys.readouterr()
+    assert "=1+1/\\x1b[2J\\input{x}" in said.out
+    assert "\x1b" not in said.out + said.err
+    with Path("all.csv").open(newline="") as file:
+        assert {row["checkpoint"][:5] for row in csv.DictReader(file)} == {"'=1+1", "beta/"}
+    assert r"=1+1/\textbackslash{}x1b[2J\textbackslash{}input\{x\}" in Path("all.tex").read_text()
 
 
 def test_by_default_whatever_fits_is_scored(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,25 @@ def training(run: Path) -> list[int]:
     return found
 
 
+def listening(process: int) -> set[str]:
+    """Addresses that a process and its descendants listen to, in hexadecimal as /proc has them."""
+    sockets = {}
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in table.read_text().splitlines()[1:]:
+            _, local, _, state, *_ = line.split()
+            if state == "0A":
+                sockets[f"socket:[{line.split()[9]}]"] = local.partition(":")[0]
+    found, family = set(), {process}
+    for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda folder: int(folder.name)):
+        try:
+            if parent(int(folder.name)) in family or int(folder.name) in family:
+                family.add(int(folder.name))
+                found |= {sockets.get(os.readlink(file), "") for file in (folder / "fd").iterdir()}  # noqa: PTH115
+        except OSError:  # it has just ended
+            continue
+    return found - {""}
+
+
 def parent(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 

@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.helpers.report import write_scores
+from vaezoo.cli.main import run as main
 from vaezoo.report.logs import thin
 from vaezoo.report.runs import find_runs, flat, read_run
 
@@ -77,6 +79,75 @@ def test_junk_does_not_stop_the_reader(joint: Path, tmp_path: Path, file: str, j
     folder = shutil.copytree(joint, tmp_path / "run")
     (folder / file).write_bytes(junk)
     assert read_run(folder).checkpoint is not None
+
+
+@pytest.mark.parametrize("linked", ["config.yaml", "metrics.csv", "checkpoints", "checkpoints/metrics.json", "a.png"])
+def test_links_out_of_a_run_are_refused(joint: Path, tmp_path: Path, linked: str) -> None:
+    folder, elsewhere = shutil.copytree(joint, tmp_path / "run"), tmp_path / "elsewhere"
+    path = folder / "pictures" / linked if linked.endswith("png") else folder / linked
+    path.parent.mkdir(exist_ok=True)
+    if path.exists():
+        path.rename(elsewhere)  # what would be read well
+    else:
+        Image.new("RGB", (2, 2)).save(elsewhere, "png")
+    path.symlink_to(elsewhere)
+    run = read_run(folder)
+    assert [note for note in run.notes if f"{path}" in note and "leads out of" in note], run.notes
+    read = {
+        "config.yaml": run.config,
+        "metrics.csv": run.curves,
+        "checkpoints": run.checkpoint,
+        "checkpoints/metrics.json": run.scored,
+        "a.png": run.pictures,
+    }
+    assert not read[linked]
+
+
+def test_a_link_within_a_run_is_fine(joint: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(joint, tmp_path / "run")
+    (folder / "config.yaml").rename(folder / "saved.yaml")
+    (folder / "config.yaml").symlink_to("saved.yaml")
+    assert not read_run(folder).notes
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["config.yaml", "metrics.csv", "checkpoints/metrics.json", "checkpoints/last.ckpt"])
+def test_a_pipe_in_a_run_does_not_hang_the_reader(joint: Path, tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(joint, tmp_path / "run")
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    run = read_run(folder)
+    assert name == "checkpoints/last.ckpt" or any("is no plain file" in note for note in run.notes), run.notes
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 30))
+MERGES = "a0: &a0 {k: x}\n" + "".join(f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}\n" for i in range(1, 30))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("bomb", [BOMB, MERGES, "a: &a [*a]\n", "- x\n" * 10**5, "[" * 5000])
+def test_a_yaml_bomb_is_a_note(joint: Path, tmp_path: Path, bomb: str) -> None:
+    folder = shutil.copytree(joint, tmp_path / "run")
+    (folder / "config.yaml").write_text(bomb)
+    (note,) = read_run(folder).notes
+    assert "config.yaml is no YAML of plain data" in note
+
+
+@pytest.mark.timeout(60)
+def test_a_yaml_bomb_as_the_configuration_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bomb.yaml").write_text(BOMB)
+    assert main(["validate", "--config", str(tmp_path / "bomb.yaml")]) == 2
+    assert capsys.readouterr().err.endswith("its aliases stand for more than 100000 values\n")
+
+
+def test_aliases_that_a_configuration_may_hold_are_read(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("a: &a {b: 1}\nc: *a\nd: 'all * of it'\n")
+    assert read_run(tmp_path).config == {"a": {"b": 1}, "c": {"b": 1}, "d": "all * of it"}
+
+
+def test_steps_that_no_chart_can_count_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_text("step,val/loss\n1,1.0\n1e17,2.0\n-1e17,3.0\n1e308,4.0\ninf,5.0\n2,6.0\n")
+    assert read_run(tmp_path).curves["val/loss"].x == [1, 2]
 
 
 def test_curves_are_averaged_and_what_is_not_finite_is_a_gap() -> None:

@@ -113,23 +113,24 @@ def test_a_checkpoint_that_was_read_is_handed_on_once_and_for_its_path_alone(tmp
     assert AtomicCheckpointIO(OpenCheckpoint(path, content)).load_checkpoint(other)["global_step"] == 2
 
 
-def test_data_is_opened_once_and_local_data_takes_no_workers(tmp_path: Path) -> None:
+def test_data_is_opened_once_and_takes_what_the_user_grants_not_what_the_run_asks(tmp_path: Path) -> None:
     opened: list[ImageDataModule] = []
     for name in ("a", "b"):
         folder = RunFolder(tmp_path / name)
         folder.path.mkdir()
         folder.config.write_text(
             "data: {class_path: BlobsDataModule, init_args: {samples: 1, val_size: 8, test_size: 8, "
-            "num_workers: 2, device_resident: true}}"
+            "num_workers: '2', device_resident: true, batch_size: 100000000}}"
         )
-    data = RunData(ImageDataModule, local=True, keep=opened.append)
+    data = RunData(ImageDataModule, keep=opened.append)
     settings = [data.of(RunFolder(tmp_path / name))[1] for name in ("a", "b")]
     (blobs,) = opened
-    assert (blobs.num_workers, blobs.device_resident) == (0, False)
+    assert (blobs.num_workers, blobs.device_resident, blobs.batch_size) == (0, False, 256)
     assert settings[0] == settings[1]
-    assert settings[0]["arguments"]["num_workers"] == 2  # as the run has it
-    (kept, _) = RunData(ImageDataModule, ["--data.num_workers=1"]).of(RunFolder(tmp_path / "a"))
-    assert (kept.num_workers, kept.device_resident) == (1, True)
+    assert settings[0]["arguments"]["num_workers"] == 0  # as it was opened
+    granted = ["--data.num_workers=1", "--data.device_resident=true", "--data.batch_size=300"]
+    (kept, _) = RunData(ImageDataModule, granted).of(RunFolder(tmp_path / "a"))
+    assert (kept.num_workers, kept.device_resident, kept.batch_size) == (1, True, 300)
     with pytest.raises(FileNotFoundError, match=r"c holds no config.yaml that names the data: give --data"):
         data.of(RunFolder(tmp_path / "c"))
 

@@ -9,10 +9,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
-from datamodules import CelebADataModule
-from tests.helpers.datasets import celeba, chairs, isaac3d, shapes3d
+from datamodules import CelebADataModule, MNISTDataModule
+from tests.helpers.datasets import celeba, chairs, dsprites, isaac3d, mnist, shapes3d
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +90,29 @@ def test_arrays_that_hdf5_takes_from_elsewhere(how: str, tmp_path: Path) -> None
             file.create_virtual_dataset("images", layout)
     with pytest.raises(ValueError, match=r"not the official file \(images is"):
         shapes3d.Small(data_dir=tmp_path, source="file").prepare_data()
+
+
+def test_files_of_datasets_that_are_links_out_of_their_folder(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    raw = folder / "MNIST" / "raw"
+    for prefix in ("train", "t10k"):
+        mnist.write(raw, prefix, mnist.pictures(4, 0), torch.arange(4))
+    lists = celeba.write(folder)
+    labels = isaac3d.write(folder) / "labels.npy"
+    data = {
+        shapes3d.write(folder): shapes3d.Small(data_dir=folder),
+        dsprites.write(folder): dsprites.Small(data_dir=folder),
+        raw / "train-images-idx3-ubyte": MNISTDataModule(data_dir=folder, val_size=1),
+        lists / "list_attr_celeba.txt": CelebADataModule(data_dir=folder),
+        labels: isaac3d.Small(data_dir=folder),
+    }
+    for path, module in data.items():
+        path.rename(elsewhere / path.name)
+        path.symlink_to(elsewhere / path.name)
+        with pytest.raises(ValueError, match=f"{path.name} leads out of .*: put the file itself there"):
+            module.prepare_data()
 
 
 @pytest.mark.parametrize("member", ["../escaped", "/escaped", "img_align_celeba/../../../escaped"])

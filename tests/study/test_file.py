@@ -57,6 +57,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rows": ({"summary": {"rows": ["labels"]}}, "summary.rows: no axis is called 'labels'"),
     "nothing": ({"resources": {"cpus": 0}}, "resources.cpus: expected a number above 0"),
     "statistics": ({"summary": {"statistics": ["median"]}}, "summary.statistics: unknown key 'median'"),
+    "axis of a fact": ({"grid": {"steps": {"few": {"trainer.max_steps": 1}}}}, "results have a column 'steps' already"),
+    "axis of a score": ({"grid": {"kl": {"low": {"model.beta": 1}}}}, "results have a column 'kl' already"),
+    "large seed": ({"seeds": [2**32]}, "seeds: 4294967296 is too large, the largest is 4294967295"),
     "twice": ({"grid": {"model.name": ["x y", "x/y"]}}, "two runs are called 'a-name=x_y-s0'"),
     "not a study": ({"configs": [1]}, "configs: expected keys with values"),
 }
@@ -114,6 +117,14 @@ def test_the_grid_is_a_product_of_configurations_points_and_seeds() -> None:
     assert short[0].evaluate == {"images": 5, "metrics": ["kl", "mig_20"]}
 
 
+def test_axes_never_take_the_name_of_another_column() -> None:
+    """An axis that is named after an option takes the whole of it where its last word means something else."""
+    options = ["model.steps", "model.seed", "model.kl", "model.mig_20_0", "model.beta", "data.beta", "model.tau"]
+    (run, *_) = expand(read_study(study(grid={option: [1] for option in options})))
+    assert run.place == {**dict.fromkeys(options[:-1], 1), "tau": 1}
+    assert run.name == "a-steps=1-seed=1-kl=1-mig_20_0=1-beta=1-beta=1-tau=1-s0", "folders are called as they were"
+
+
 def test_metrics_of_a_study_take_arguments() -> None:
     metrics = ["sap_dip(threshold=0.01)", "beta_vae_dip(pairs=5, points=9)"]
     (found,) = expand(read_study(study(evaluate={"metrics": metrics})))
@@ -162,3 +173,36 @@ def test_identity_is_what_a_run_depends_on() -> None:
     others = [one(seeds=[1]), one(overrides={"model.lr": 1}), one(configs={"a": "b.yaml"})]
     assert len({base, scored, *others}) == 5
     assert all(other[0] != base[0] for other in others)
+
+
+def test_files_that_a_configuration_names_are_part_of_its_identity(tmp_path: Path) -> None:
+    def one(**content: Any) -> str:
+        (found,) = expand(read_study(study(configs={"c": "configs/c.yaml"}, **content)))
+        return found.training
+
+    Path("configs").mkdir()
+    Path("configs/c.yaml").write_text("model: model.yaml\ndata: {init_args: {models_file: list.txt}}\n")
+    alone = one()
+    Path("configs/model.yaml").write_text("{class_path: LaRVAE, init_args: {network: network.yaml}}\n")
+    Path("configs/network.yaml").write_text("{class_path: DenseNetwork, more: model.yaml}\n")
+    Path("list.txt").write_text("one\n")
+    seen = [alone, one()]
+    Path("configs/network.yaml").write_text("# a comment\nclass_path: DenseNetwork\nmore: model.yaml\n")
+    assert one() == seen[-1], "comments do not count"
+    for file, text in (("configs/network.yaml", "{class_path: Other}\n"), ("list.txt", "two\n")):
+        Path(file).write_text(text)
+        seen.append(one())
+    for text in ("beta: 1\n", "beta: 2\n"):
+        Path("options.yaml").write_text(text)
+        seen.append(one(overrides={"model.init_args": "options.yaml"}))
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_configuration_may_include_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the command line reads it: names start at the folder of the file that names them."""
+    Path("configs").mkdir()
+    Path("configs/c.yaml").write_text("model: model.yaml\ndata: BlobsDataModule\n")
+    Path("configs/model.yaml").write_text("{class_path: BetaVAE, init_args: {beta: 7.5}}\n")
+    with pytest.raises(SystemExit):
+        run(["fit", "--config=configs/c.yaml", "--print_config"])
+    assert "beta: 7.5" in capsys.readouterr().out

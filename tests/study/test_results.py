@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from vaezoo.metrics.catalogue import higher_is_better
+from vaezoo.study.file import read_study
 from vaezoo.study.folder import JobFolder
-from vaezoo.study.grid import Run
+from vaezoo.study.grid import Run, expand
 from vaezoo.study.results import markdown, records, statistics, tables, write_all
 from vaezoo.study.screen import Line, Screen
 from vaezoo.study.stopping import Stopper
@@ -81,6 +82,19 @@ def test_files_hold_all_runs(tmp_path: Path) -> None:
         assert list(frame["bins"].astype("string").fillna(""))[-1] == "all"
     assert r"\begin{tabular}{lllllll}" in written[3].read_text()
     assert list(tmp_path.glob(".*")) == []
+
+
+def test_an_axis_called_steps_keeps_its_values_beside_the_steps_taken(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("model: {class_path: AnnealedVAE}\n")
+    study = {"configs": {"a": str(tmp_path / "a.yaml")}, "seeds": [0], "grid": {"model.steps": [1, 2]}}
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    runs = expand(read_study(tmp_path / "study.yaml"))
+    scores = {run.name: result(polar=place, mig=0.0) for place, run in enumerate(runs, 1)}
+    write_all(tmp_path, "title", runs, scores, "full", {"scores": ["polar_error"]})
+    frame = pd.read_csv(tmp_path / "results.csv")
+    assert list(frame["model.steps"]) == [1, 2]
+    assert list(frame["steps"]) == [9, 9]
+    assert (tmp_path / "summary.md").read_text().count("| a |") == 2, "one row each"
 
 
 def test_a_study_without_results_has_files_too(tmp_path: Path) -> None:

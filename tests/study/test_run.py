@@ -3,12 +3,13 @@
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 import vaezoo
-from tests.helpers.study import Tiny, alive, parent, training, wait_for
+from tests.helpers.study import Tiny, alive, listening, parent, training, wait_for
 from vaezoo.cli.main import run
 
 pytest.importorskip("ray")
@@ -20,8 +21,15 @@ def test_a_study_runs_once_and_tells_what_failed(
 ) -> None:
     monkeypatch.chdir(tiny.path)
     tiny.write(configs={"vae": "tiny.yaml", "wrong": {"config": "tiny.yaml", "overrides": {"model.beta": "much"}}})
-    code, said = tiny.run()
-    assert code == 1, said
+    study, heard = tiny.start(), set[str]()
+    while study.poll() is None:
+        heard |= listening(study.pid)
+        time.sleep(0.2)
+    said, _ = study.communicate()
+    assert study.returncode == 1, said
+    # 127.0.0.1, also as an IPv6 address, in the order of this machine's bytes.
+    assert {address[-8:] for address in heard} == {"0100007F"}, "Ray listens to this machine alone"
+    assert "a run that makes no progress for 60 minutes is tried again" in said
     assert "vaezoo: error: 1 of 2 runs failed: wrong-s0" in said
     assert "expected float, got 'much'" in said
     assert len(tiny.commands("wrong-s0")) == 1, "a wrong command is not tried again"

@@ -16,6 +16,9 @@ from vaezoo.callbacks.findings import Found, KnowsIds, Loss, Update, agree, norm
 class NonFiniteError(RuntimeError):
     """A loss, a gradient or a weight is NaN or infinite; it is raised on all ranks at once."""
 
+    exit_code = 3
+    """Of a command that it ends: the same command would end so again."""
+
 
 class GuardFinite(Callback):
     """Stops a run at the first loss or gradient that is NaN or infinite, before it reaches weights or checkpoints.

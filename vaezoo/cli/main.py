@@ -23,6 +23,7 @@ from vaezoo.report.command import run_report
 from vaezoo.runs.resuming import NothingToDo
 from vaezoo.study.command import run_study
 from vaezoo.study.reproduce import run_reproduce
+from vaezoo.text import printable
 from vaezoo.tracking.dashboard import run_dashboard
 
 COMMANDS = ("fit", "validate", "test", "predict")
@@ -45,7 +46,7 @@ def run(args: list[str]) -> int:
         with imported(modules):
             _run_command(own)
     except NothingToDo as reason:
-        print(reason)
+        print(printable(reason))
     except KeyboardInterrupt:
         return 130
     except SystemExit as stop:
@@ -59,15 +60,15 @@ def run(args: list[str]) -> int:
     except ArgumentError as error:
         if debug:
             raise
-        print(f"vaezoo: error: {explain_argument(str(error))}", file=sys.stderr)
+        print(f"vaezoo: error: {printable(explain_argument(str(error)))}", file=sys.stderr)
         return 2
     except Exception as error:
         if debug:
             raise
-        if isinstance(error, NonFiniteError) and getattr(rank_zero_only, "rank", False):
-            return 1  # raised on all ranks, and the first one says so
-        print(f"vaezoo: error: {explain(error)}", file=sys.stderr)
-        return 1
+        diverged = isinstance(error, NonFiniteError)
+        if not (diverged and getattr(rank_zero_only, "rank", False)):  # raised on all ranks, and the first one says so
+            print(f"vaezoo: error: {printable(explain(error))}", file=sys.stderr)
+        return NonFiniteError.exit_code if diverged else 1
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import time
 from copy import deepcopy
@@ -30,7 +31,7 @@ from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
-from vaezoo.runs.files import atomic_write
+from vaezoo.runs.files import atomic_write, check_aliases
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import open_checkpoint, require_same_model, require_unfinished, resolve_last
 from vaezoo.specs import find, import_options, with_public_names
@@ -38,8 +39,15 @@ from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
 set_parsing_settings(add_print_completion_argument=True)
 _load_yaml = get_loader("yaml")
-# Configurations of earlier versions name files that have moved since.
-set_loader("yaml", lambda text: with_public_names(_load_yaml(text)), (yaml.YAMLError,))
+
+
+def _read_yaml(text: str) -> Any:
+    """Plain data of bounded size; configurations of earlier versions name files that have moved since."""
+    check_aliases(text)
+    return with_public_names(_load_yaml(text))
+
+
+set_loader("yaml", _read_yaml, (yaml.YAMLError,))
 
 
 class ZooCLI(LightningCLI):
@@ -180,7 +188,8 @@ class ZooCLI(LightningCLI):
                 raise SystemExit(0) from error  # any other code, and the launcher would kill the first rank
             number = signal.Signals(self._signals.received or signal.SIGTERM)
             run = RunFolder(self.run_dir)
-            how = " ".join(["vaezoo fit", *import_options(), f"--config {run.config} --ckpt_path {run.last}"])
+            again = ["--config", str(run.config), "--ckpt_path", str(run.last)]
+            how = shlex.join(["vaezoo", "fit", *import_options(), *again])
             print(f"stopped by {number.name} after step {self.trainer.global_step}", end="; ")
             print(f"to continue: {how}" if run.last.is_file() else "no checkpoint was saved", flush=True)
             raise SystemExit(128 + number) from error

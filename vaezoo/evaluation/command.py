@@ -21,7 +21,7 @@ from vaezoo.runs.data import RunData, require_fitting_images, split_data_options
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.loading import load
-from vaezoo.text import tabular
+from vaezoo.text import printable, tabular
 
 
 def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule], read_table: ReadTable) -> None:
@@ -83,9 +83,9 @@ def _conclude(
     if len(evaluations) > 1 or output:
         written += _write_tables(output or "comparison", evaluations)
     left_out = [line for evaluation in evaluations.values() for line in _left_out(evaluation.skipped)]
-    print("\n".join(dict.fromkeys(pools.values())))
+    print("\n".join(map(printable, dict.fromkeys(pools.values()))))
     print(score_table(evaluations))
-    print("\n".join(dict.fromkeys([*left_out, *(f"written: {path}" for path in written)])))
+    print("\n".join(map(printable, dict.fromkeys([*left_out, *(f"written: {path}" for path in written)]))))
 
 
 def _evaluated(

@@ -11,7 +11,7 @@ from vaezoo import __version__
 from vaezoo.metrics.catalogue import DETAIL
 from vaezoo.metrics.scoring import LEVEL, Evaluation, Result
 from vaezoo.runs.files import atomic_write
-from vaezoo.text import aligned, json_text
+from vaezoo.text import aligned, json_text, spreadsheet_cell
 
 PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
 
@@ -54,7 +54,8 @@ def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
             for metric, result in evaluation.results.items():
                 for name, value in result.scores.items():
                     interval = result.intervals.get(name, ("", ""))
-                    writer.writerow([label, metric, name, value, *interval, evaluation.images])
+                    names = map(spreadsheet_cell, (label, metric, name))
+                    writer.writerow([*names, value, *interval, evaluation.images])
 
 
 def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:

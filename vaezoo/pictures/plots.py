@@ -112,5 +112,5 @@ def _array(values: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 def _rendered(figure: Figure) -> Tensor:
     file = BytesIO()
     figure.savefig(file, format="png")
-    pixels = np.asarray(Image.open(file).convert("RGB")).copy()
+    pixels = np.asarray(Image.open(file, formats=["PNG"]).convert("RGB")).copy()
     return torch.from_numpy(pixels).permute(2, 0, 1).float() / 255

@@ -21,6 +21,7 @@ from vaezoo.pictures.subjects import Subject
 from vaezoo.runs.data import RunData, split_data_options
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
+from vaezoo.text import printable
 
 FRAME = 120  # milliseconds
 LABEL_STEPS = 5  # Nie et al., 2020, Fig. 4
@@ -71,7 +72,7 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
             _animate(figure, path)
         else:
             save_image(figure, path)
-    print(f"{options.kind}: {folder} ({len(figures)} files)")
+    print(printable(f"{options.kind}: {folder} ({len(figures)} files)"))
 
 
 def labels(subjects: Sequence[Subject], options: Namespace) -> Figures:

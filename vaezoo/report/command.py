@@ -13,6 +13,7 @@ from vaezoo.report.pictures import Picture, from_file
 from vaezoo.report.runs import Run, find_runs, one_line, read_run
 from vaezoo.report.strips import Limits, draw_run
 from vaezoo.runs.data import RunData
+from vaezoo.text import printable
 
 
 def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -27,7 +28,7 @@ def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> No
         raise ValueError("name the folder of a run, or of several, for example: vaezoo report runs/demo")
     folders, output = find_runs([Path(path) for path in options.runs]), Path(options.output)
     check_writable(output)
-    limits, images = Limits.for_runs(len(folders)), RunData(data_class, local=True, keep=first_images)
+    limits, images = Limits.for_runs(len(folders)), RunData(data_class, keep=first_images)
     if options.max_units is not None:
         limits = limits._replace(units=options.max_units)
     entries: list[Entry] = []
@@ -39,7 +40,7 @@ def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> No
     write_page(output, entries)
     for entry in entries:
         for note in entry.run.notes:
-            print(f"{entry.run.name}: {note}")
+            print(printable(f"{entry.run.name}: {note}"))
     print(f"report: {output} ({output.stat().st_size / 1e6:.1f} MB, {len(entries)} run{'s' * (len(entries) > 1)})")
 
 

@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+MOST_STEPS = 2**52  # the page counts in doubles, which lose whole numbers beyond
 NOT_TERMS = ("step", "epoch")
 
 
@@ -34,8 +35,8 @@ def read_curves(file: Path, points: int) -> dict[str, Curve]:
     with file.open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             step = _number(row.get("step"))
-            if step is None or not math.isfinite(step):
-                continue  # a line that was cut off
+            if step is None or not abs(step) < MOST_STEPS:
+                continue  # a line that was cut off, or damaged
             for name, text in row.items():
                 value = _number(text)
                 if name and name not in NOT_TERMS and value is not None:

@@ -28,7 +28,7 @@ class Picture:
 
 def from_file(file: Path, side: int) -> Picture:
     """A picture from a file, no side longer than `side` pixels."""
-    with Image.open(file) as opened:
+    with Image.open(file, formats=["PNG"]) as opened:
         image = opened.convert("RGB")
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return _picture(file.stem, image)

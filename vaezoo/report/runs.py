@@ -1,13 +1,14 @@
 """What a run's folder holds, as plain data; what is missing becomes a note."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vaezoo.report.logs import Curve, read_curves
 from vaezoo.report.scores import Score, last_values, read_scores
-from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.files import require_own_file
+from vaezoo.runs.folder import RunFolder, all_scores
 from vaezoo.text import on_one_line
 
 
@@ -80,11 +81,13 @@ def read_run(path: Path, points: int = 400) -> Run:
         try:
             if not what.exists():
                 raise FileNotFoundError("it is not there")
+            if what != folder.checkpoints:
+                require_own_file(what, path)
             read(run, folder, points)
         except Exception as error:  # a report of many runs must not end at a broken one
             run.notes.append(f"{what.name} could not be read: {one_line(error)}")
     run.scores |= {name: score for name, score in last_values(run.curves).items() if name not in run.scores}
-    run.pictures = folder.all_pictures()
+    run.pictures = _own(run, folder.all_pictures())
     return run
 
 
@@ -133,8 +136,20 @@ def _read_metrics(run: Run, folder: RunFolder, points: int) -> None:
 
 
 def _read_checkpoints(run: Run, folder: RunFolder, points: int) -> None:
-    files = [folder.last, folder.best, *folder.all_checkpoints()]
-    run.checkpoint = next((file for file in files if file.is_file()), None)
+    files = _own(run, [file for file in (folder.last, folder.best, *folder.all_checkpoints()) if file.is_file()])
+    run.checkpoint = next(iter(files), None)
     if run.checkpoint is None:
         run.notes.append(f"{folder.checkpoints.name} holds no .ckpt file, so nothing can be drawn")
-    run.scores, run.scored = read_scores(folder.checkpoints, run.checkpoint)
+    run.scores, run.scored = read_scores(_own(run, all_scores(folder.checkpoints)), run.checkpoint)
+
+
+def _own(run: Run, files: Iterable[Path]) -> list[Path]:
+    """Files of the run itself; a note says which are not."""
+    own = []
+    for file in dict.fromkeys(files):
+        try:
+            require_own_file(file, run.path)
+            own.append(file)
+        except ValueError as error:
+            run.notes.append(one_line(error))
+    return own

@@ -1,14 +1,13 @@
 """Scores of a run: those that `vaezoo evaluate` left beside its checkpoints, and the last ones logged."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vaezoo.metrics.catalogue import DETAIL
 from vaezoo.report.logs import Curve
-from vaezoo.runs.folder import all_scores
 
 
 @dataclass
@@ -30,17 +29,17 @@ class Score:
     about: str = ""
 
 
-def read_scores(folder: Path, checkpoint: Path | None) -> tuple[dict[str, Score], str]:
-    """Scores that `vaezoo evaluate` left in a folder of checkpoints, and what they were computed on.
+def read_scores(files: Sequence[Path], checkpoint: Path | None) -> tuple[dict[str, Score], str]:
+    """Scores that `vaezoo evaluate` left in files beside checkpoints, and what they were computed on.
 
-    Where there are several files, that of the checkpoint which the report draws counts, then the newest.
+    Where there are several, that of the checkpoint which the report draws counts, then the newest.
     """
-    files = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in all_scores(folder)]
-    files = [(file, content) for file, content in files if isinstance(content, dict)]
-    if not files:
+    read = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in files]
+    read = [(file, content) for file, content in read if isinstance(content, dict)]
+    if not read:
         return {}, ""
     drawn = checkpoint.name if checkpoint else ""
-    _, content = max(files, key=lambda pair: (pair[1].get("checkpoint") == drawn, pair[0].stat().st_mtime))
+    _, content = max(read, key=lambda pair: (pair[1].get("checkpoint") == drawn, pair[0].stat().st_mtime))
     scores: dict[str, Score] = {}
     for metric, result in _mapping(content.get("metrics")).items():
         for i, (name, entry) in enumerate(_mapping(_mapping(result).get("scores")).items()):

@@ -12,17 +12,19 @@ from vaezoo.models.base import VAE
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import data_settings
 
-# A few images need no workers and no room on a device, and a look at what is here no network.
-LOCAL = {"num_workers": 0, "device_resident": False, "download": False}
+# A run may come from anyone: what it takes of this machine is the user's to say.
+RESOURCES = ("num_workers", "device_resident", "download")
+MOST_IMAGES = 256  # a batch
 
 
 class RunData:
     """Opens the data of runs, each once, however many runs share it.
 
+    Workers, room on a device, downloads and large batches are not a run's to ask for: they follow `args`.
+
     Args:
         data_class: Base of the datamodules to choose from.
         args: Options of the data on the command line, which win over the configuration.
-        local: Look at what is here: no download, no workers, nothing kept on a device.
         keep: What to keep of a datamodule that is set up; all of it by default.
     """
 
@@ -30,10 +32,9 @@ class RunData:
         self,
         data_class: type[LightningDataModule],
         args: Sequence[str] = (),
-        local: bool = False,
         keep: Callable[[Any], Any] = lambda data: data,
     ) -> None:
-        self.data_class, self.args, self.local, self.keep = data_class, args, local, keep
+        self.data_class, self.args, self.keep = data_class, args, keep
         self.parser = ArgumentParser(exit_on_error=False)
         self.parser.add_subclass_arguments(data_class, "data")
         self._known: dict[str, Any] = {}
@@ -64,12 +65,13 @@ class RunData:
             raise FileNotFoundError(
                 f"{run.path} holds no {run.config.name} that names the data: give --data, say --data BlobsDataModule"
             )
-        return [f"--data={json.dumps(data_settings(run.read_config(), self.data_class))}"]
+        settings = data_settings(run.read_config(), self.data_class)
+        arguments = {name: value for name, value in settings["init_args"].items() if name not in RESOURCES}
+        if "batch_size" in arguments and not (type(given := arguments["batch_size"]) is int and given <= MOST_IMAGES):
+            arguments["batch_size"] = MOST_IMAGES
+        return [f"--data={json.dumps({**settings, 'init_args': arguments})}"]
 
     def _opened(self, config: Namespace) -> Any:
-        arguments = config.data.get("init_args") or {}
-        for name in LOCAL.keys() & arguments.keys() if self.local else ():
-            arguments[name] = LOCAL[name]
         data = self.parser.instantiate(config).data
         data.prepare_data()
         data.setup(None)

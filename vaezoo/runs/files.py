@@ -11,6 +11,8 @@ import yaml
 
 DRAFT = ".part"
 """How the names of drafts end."""
+MOST_BYTES = 1 << 18  # of a YAML file: some seconds to read
+MOST_VALUES = 100_000  # of a YAML file, with every alias written out
 
 
 @contextmanager
@@ -40,12 +42,54 @@ def atomic_write(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def require_own_file(path: Path, home: Path) -> None:
+    """Refuse what is no file of a folder, which may come from anyone: links that lead out of it, pipes and devices.
+
+    Args:
+        path: The file; one that is not there passes.
+        home: The folder; it may itself be reached by a link.
+
+    Raises:
+        ValueError: It is not the folder's own.
+    """
+    if not path.resolve().is_relative_to(home.resolve()):
+        raise ValueError(f"{path} leads out of {home}: put the file itself there")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no plain file")
+
+
 def read_yaml(file: Path) -> Any:
-    """Plain data from a YAML file; tags that would build objects are errors."""
+    """Plain data from a YAML file; tags that would build objects are errors, and so is what would take for ever."""
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
+        if file.exists() and not file.is_file():
+            raise yaml.YAMLError("it is no plain file")
+        if file.stat().st_size > MOST_BYTES:
+            raise yaml.YAMLError(f"it has more than {MOST_BYTES >> 10} kB")
+        text = file.read_text(encoding="utf-8")
+        check_aliases(text)
+        return yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{file} is no YAML of plain data ({' '.join(str(error).split())}): restore it") from error
+
+
+def check_aliases(text: str) -> None:
+    """Refuse a short YAML text whose aliases stand for more than any configuration holds.
+
+    Raises:
+        YAMLError: They do, or the text is no YAML.
+    """
+    counts: dict[int, int] = {}
+
+    def count(node: yaml.Node) -> int:
+        if id(node) not in counts:
+            counts[id(node)] = MOST_VALUES  # until it is known: a node that holds itself has no end
+            inside = node.value if isinstance(node, yaml.CollectionNode) else []
+            parts = [part for entry in inside for part in (entry if isinstance(entry, tuple) else [entry])]
+            counts[id(node)] = 1 + sum(map(count, parts))
+        return counts[id(node)]
+
+    if "*" in text and (node := yaml.compose(text, yaml.SafeLoader)) is not None and count(node) > MOST_VALUES:
+        raise yaml.YAMLError(f"its aliases stand for more than {MOST_VALUES} values")
 
 
 def _flush_folder(folder: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaezoo.runs.files import read_yaml
+from vaezoo.runs.files import read_yaml, require_own_file
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,12 @@ class RunFolder:
         return sorted(self.pictures.glob("*.png"))
 
     def read_config(self) -> Any:
-        """The configuration as plain data."""
+        """The configuration as plain data.
+
+        Raises:
+            ValueError: It is no plain data, or lies in no file of this folder.
+        """
+        require_own_file(self.config, self.path)
         return read_yaml(self.config)
 
 

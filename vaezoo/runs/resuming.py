@@ -11,6 +11,7 @@ from vaezoo.models.lightning_private import epochs_done
 from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
 from vaezoo.runs.folder import RunFolder
 from vaezoo.specs import public, with_public_names
+from vaezoo.text import printable
 
 
 class NothingToDo(Exception):  # noqa: N818  # not an error
@@ -100,7 +101,7 @@ def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
 
 @rank_zero_only
 def _say(line: str) -> None:
-    print(line)
+    print(printable(line))
 
 
 def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None) -> bool:

@@ -1,5 +1,6 @@
 """`vaezoo study`: many runs from one file, on Ray."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from vaezoo.study.job import Job
 from vaezoo.study.plots import draw_plots
 from vaezoo.study.results import write_all
 from vaezoo.study.sweep import write_sweeps
-from vaezoo.text import aligned
+from vaezoo.text import aligned, printable
 
 EPILOG = """\
 A run is one process of `vaezoo fit` and one of `vaezoo evaluate` on its last checkpoint. Finished runs are never run
@@ -57,6 +58,8 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
     """
     runs, output = expand(study, options.budget), _output(study, options)
     jobs = _jobs(study, runs, output, options)
+    # Ray reads this when it is imported. Off, it listens to this machine alone; on, to every network that it is in.
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0" if options.address is None else "1"
     try:
         import pandas  # noqa: F401
         import pyarrow  # noqa: F401
@@ -66,6 +69,8 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
         raise ModuleNotFoundError("studies need more packages: pip install '.[study]' in vaezoo's folder") from error
     left = sum(not job.result() for job in jobs.values())
     print(f"{study.name}: {len(jobs)} runs, {len(jobs) - left} of them done already", flush=True)
+    if left and options.hang_minutes:
+        print(f"a run that makes no progress for {options.hang_minutes:g} minutes is tried again", flush=True)
     try:
         failed = run_jobs(jobs, study, output, options.address, options.retries) if left else {}
     except KeyboardInterrupt:
@@ -78,7 +83,8 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
         )
     print("\n".join(f"written: {path}" for path in written))
     for name, reason in failed.items():
-        print(f"\n{name}: {reason}\n{JobFolder(jobs[name].folder).last_lines()}", file=sys.stderr)
+        lines = [f"{name}: {reason}", *JobFolder(jobs[name].folder).last_lines().splitlines()]
+        print("", *map(printable, lines), sep="\n", file=sys.stderr)
     redraw(study, runs, options)
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")
@@ -106,8 +112,9 @@ def _output(study: Study, options: Namespace) -> Path:
 
 
 def _jobs(study: Study, runs: list[Run], output: Path, options: Namespace) -> dict[str, Job]:
-    if options.retries < 0 or (options.cpus_per_run is not None and options.cpus_per_run <= 0):
-        raise ValueError("--retries must be at least 0, and --cpus_per_run above 0")
+    cpus = study.cpus if options.cpus_per_run is None else options.cpus_per_run
+    if options.retries < 0 or options.hang_minutes < 0 or cpus <= 0:
+        raise ValueError("--retries and --hang_minutes must be at least 0, and --cpus_per_run above 0")
     jobs = {}
     for run in runs:
         facts = {"run": run.name, "config": str(run.config), "overrides": run.overrides, "seed": run.seed}
@@ -116,8 +123,9 @@ def _jobs(study: Study, runs: list[Run], output: Path, options: Namespace) -> di
             identity=run.identity,
             fit=run.fit(output / "runs"),
             scores=run.scores(),
-            cpus=study.cpus if options.cpus_per_run is None else options.cpus_per_run,
+            cpus=cpus,
             gpus=study.gpus if options.gpus_per_run is None else options.gpus_per_run,
+            hang_seconds=60 * options.hang_minutes,
             cwd=Path.cwd(),
             may_stop=bool(study.scheduler),
             facts=facts,
@@ -157,11 +165,24 @@ def add_options(parser: ArgumentParser) -> None:
         "--output", type=str | None, help="Folder of runs and results; runs/studies/NAME by default, or NAME-BUDGET."
     )
     parser.add_argument("--plots_only", action="store_true", help="Draw the plots again from results.csv, and end.")
-    parser.add_argument("--address", type=str | None, help="Address of a Ray cluster; this machine by default.")
+    parser.add_argument(
+        "--address",
+        type=str | None,
+        help="Address of a Ray cluster; by default one is started that listens to this machine alone.",
+    )
+    parser.add_argument(
+        "--hang_minutes",
+        type=float,
+        default=60.0,
+        help="Minutes without output, log or checkpoint after which a run is ended and tried again; 0 waits for ever.",
+    )
     parser.add_argument(
         "--cpus_per_run", type=float | None, help="CPUs, and threads, of a run; the study's by default."
     )
     parser.add_argument("--gpus_per_run", type=float | None, help="GPUs of a run; the study's by default.")
     parser.add_argument(
-        "--retries", type=int, default=2, help="How often a failed run is tried again, from its last checkpoint."
+        "--retries",
+        type=int,
+        default=2,
+        help="How often a failed run is tried again, from its last checkpoint; one that fails twice alike is given up.",
     )

@@ -8,7 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from vaezoo.metrics.catalogue import higher_is_better
-from vaezoo.study.results import bar, statistics
+from vaezoo.study.results import statistics
+from vaezoo.text import markdown_row
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def comparison_table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> 
             minutes = [run["seconds"] / 60 for run in own]
             steps = _span([run["steps"] for run in own])
             lines.append([*cells, steps, _span(minutes, int(max(minutes) < 10)), _sources(own)])
-    return "\n".join([bar(lines[0]), bar(["---"] * len(lines[0])), *(bar(line) for line in lines[1:])])
+    return "\n".join(markdown_row(line) for line in (lines[0], ["---"] * len(lines[0]), *lines[1:]))
 
 
 def flat(run: Mapping[str, Any]) -> dict[str, float]:

@@ -18,6 +18,7 @@ KEYS = (
 SECTIONS = ("model", "data", "trainer")
 EVALUATE = ("metrics", "images", "split", "latents", "resamples", "seed")
 OWN = ("seeds", "evaluate", "only")  # keys of a budget that are no options of a run
+MOST_SEED = 2**32 - 1  # NumPy knows no larger one: such a run could never start
 STATISTICS = ("n", "mean", "lowest", "highest", "best")
 
 
@@ -139,6 +140,8 @@ def _seeds(given: Any, where: str) -> tuple[int, ...]:
         raise ValueError(f"{where}: expected a list of whole numbers, or how many, got {given!r}")
     if len(set(given)) < len(given):
         raise ValueError(f"{where}: a seed is there twice")
+    if given and max(given) > MOST_SEED:
+        raise ValueError(f"{where}: {max(given)} is too large, the largest is {MOST_SEED}")
     return tuple(given)
 
 

@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,23 @@ class JobFolder:
         """What `vaezoo fit` logged, attempt after attempt."""
         return [run.log for run in RunFolder.all_in(self.path) if run.log.is_file()]
 
+    def signs(self) -> dict[Path, tuple[int, int]]:
+        """What changes where the run makes progress: sizes and times of its output, logs and checkpoints."""
+        files = [self.log, *self.logs(), *self.path.glob(f"*/{RunFolder(Path()).checkpoints}/*")]
+        signs = {}
+        for file in files:
+            with suppress(FileNotFoundError):  # a draft that has just taken its place
+                signs[file] = file.stat().st_size, file.stat().st_mtime_ns
+        return signs
+
     def last_lines(self, count: int = 15) -> str:
         """The end of the log."""
         return "\n".join(_tail(self.log).splitlines()[-count:]) if self.log.is_file() else ""
+
+    def error(self) -> str:
+        """The line that says why the run's last process failed; empty where there is none."""
+        *_, last = ["", *(_tail(self.log).splitlines() if self.log.is_file() else [])]
+        return last if last.startswith("vaezoo: error: ") else ""
 
     def logged(self, metric: str) -> Iterator[tuple[int, float]]:
         """Steps and values of a metric, attempt after attempt."""

@@ -1,11 +1,10 @@
 """A study as a list of runs."""
 
-import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Any
 from vaezoo.metrics.arguments import read_scores
 from vaezoo.runs.files import read_yaml
 from vaezoo.specs import import_options
+from vaezoo.study.columns import axis_columns, short_name
 from vaezoo.study.file import OWN, Part, Study
+from vaezoo.study.includes import digest, included_files
 from vaezoo.study.plot_section import check_plots
 
 
@@ -27,10 +28,11 @@ class Run:
         part: Name of its configuration in the study.
         config: File of the configuration.
         content: What is in it.
-        place: Place in the grid by the short name of each axis.
+        place: Place in the grid by the column of each axis.
         overrides: Options that win over the configuration.
         seed: Seed of the training.
         evaluate: Options of `vaezoo evaluate`.
+        files: Checksums of the files that configuration and options name.
     """
 
     name: str
@@ -41,11 +43,12 @@ class Run:
     overrides: dict[str, Any]
     seed: int
     evaluate: dict[str, Any]
+    files: dict[str, str] = field(default_factory=dict)
 
     @property
     def training(self) -> str:
         """Identity of the training: what it depends on, and no name or comment."""
-        return _digest([self.content, self.overrides, self.seed])
+        return _digest([self.content, self.overrides, self.seed, *([self.files] if self.files else [])])
 
     @property
     def identity(self) -> str:
@@ -121,23 +124,23 @@ def _runs(study: Study, name: str, part: Part, budget: dict[str, Any]) -> Iterat
     seeds = budget.get("seeds") or part.seeds or study.seeds
     if not seeds:
         raise ValueError(f"{study.name}: no seeds for {name}; give seeds: [0, 1, 2], or how many")
-    content = read_yaml(part.config)
+    content, own, columns = read_yaml(part.config), axes(study, part), _columns(study, part)
+    files = included_files(content, part.config.parent)
     evaluate = {**study.evaluate, **part.evaluate, **budget.get("evaluate", {})}
-    for points in product(*(_points(axis, given) for axis, given in axes(study, part).items())):
-        place = {axis: value for axis, value, _ in points}
+    for points in product(*(_points(axis, given) for axis, given in own.items())):
+        place = {columns[axis]: value for axis, value, _ in points}
         chosen = {key: value for *_, point in points for key, value in point.items()}
         overrides = {**study.overrides, **part.overrides, **chosen, **options}
-        title = "-".join([name, *(f"{axis}={text(value)}" for axis, value in place.items())])
+        title = "-".join([name, *(f"{short_name(axis, own[axis])}={text(value)}" for axis, value, _ in points)])
         title = re.sub(r"[^\w.=+-]+", "_", title)
         if any(fnmatchcase(title, pattern) for pattern in budget.get("only", ["*"])):
+            named = {**files, **included_files(overrides, Path())}
             for seed in seeds:
-                yield Run(f"{title}-s{seed}", name, part.config, content, place, overrides, seed, evaluate)
+                yield Run(f"{title}-s{seed}", name, part.config, content, place, overrides, seed, evaluate, named)
 
 
 def _check_plots(study: Study) -> None:
-    places = [
-        point[0] for part in study.parts.values() for item in axes(study, part).items() for point in _points(*item)
-    ]
+    places = [column for part in study.parts.values() for column in _columns(study, part).values()]
     evaluations = [study.evaluate, *(part.evaluate for part in study.parts.values())]
     evaluations += [budget.get("evaluate", {}) for budget in study.budgets.values()]
     metrics = [label for options in evaluations for label in read_scores(options.get("metrics", []))]
@@ -148,11 +151,18 @@ def _check_plots(study: Study) -> None:
 
 
 def _points(axis: str, given: Any) -> list[tuple[str, Any, dict[str, Any]]]:
-    """Points of an axis: its short name, the value there, and the options set."""
+    """Points of an axis: its name, the value there, and the options set."""
     if isinstance(given, dict):
         return [(axis, name, point) for name, point in given.items()]
-    return [(axis.rpartition(".")[2], value, {axis: value}) for value in given]
+    return [(axis, value, {axis: value}) for value in given]
+
+
+def _columns(study: Study, part: Part) -> dict[str, str]:
+    try:
+        return axis_columns(axes(study, part))
+    except ValueError as error:
+        raise ValueError(f"{study.name}: {error}") from error
 
 
 def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+    return digest(json.dumps(content, sort_keys=True, default=str))

@@ -19,6 +19,7 @@ class Job:
         cwd: Folder that its paths start at.
         cpus: CPUs, and threads, of its processes.
         gpus: GPUs of its processes.
+        hang_seconds: Time without progress after which a process is ended; 0 waits for ever.
         may_stop: Whether a training that was stopped early counts as finished.
         facts: What the result says of the run besides.
     """
@@ -30,6 +31,7 @@ class Job:
     cwd: Path
     cpus: float = 1
     gpus: float = 0
+    hang_seconds: float = 0
     may_stop: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
 

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from vaezoo.metrics.catalogue import DETAIL, METRICS, higher_is_better
 from vaezoo.pictures.plots import line_style
 from vaezoo.runs.files import atomic_write
+from vaezoo.study.columns import FACTS
 from vaezoo.study.plot_section import Plot, Scale
 from vaezoo.study.points import Lines, Point, Record, plot_points, read_results, varying
 
 WIDE = 30.0  # largest over smallest value from which numbers ask for a logarithmic scale
-LAST_FACT = "checkpoint"  # column of results.csv after which scores follow
 MOST_TICKS = 16  # values of an axis that are all named
 ACROSS = 3  # panels side by side
 
@@ -54,7 +54,7 @@ def draw_plots(
 def default_plots(records: Sequence[Record], axes: Sequence[str], scores: Sequence[str] = ()) -> list[Plot]:
     """Every score over every axis that varies; over configurations where no other axis does."""
     columns = list(records[0]) if records else []
-    found = columns[columns.index(LAST_FACT) + 1 :] if LAST_FACT in columns else []
+    found = columns[columns.index(FACTS[-1]) + 1 :] if FACTS[-1] in columns else []
     shown = [name for name in found if (name in scores if scores else name in METRICS or not DETAIL.search(name))]
     several = varying(records, axes)
     return [Plot(axis, score) for score in shown for axis in [a for a in several if a != "config"] or several]

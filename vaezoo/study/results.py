@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from vaezoo.metrics.catalogue import DETAIL, higher_is_better
 from vaezoo.runs.files import atomic_write
+from vaezoo.study.columns import FACTS
 from vaezoo.study.file import STATISTICS
 from vaezoo.study.grid import Run
-from vaezoo.text import tabular
+from vaezoo.text import markdown_row, tabular
 
 BEST = 0.1  # share of the runs of a row whose mean is shown, as Margonis et al. (2020), Table 1
 HEADERS = {"n": "n", "mean": "mean ± std", "lowest": "lowest", "highest": "highest", "best": "mean of the best 10 %"}
@@ -52,7 +53,7 @@ def records(runs: Sequence[Run], results: Mapping[str, dict[str, Any]], budget: 
         result = results.get(run.name, {})
         record = {"run": run.name, "config": run.part, "file": str(run.config), **run.place, "seed": run.seed}
         record |= {"budget": budget, "overrides": json.dumps(run.overrides), "finished": bool(result)}
-        record |= {key: result.get(key) for key in ("steps", "seconds", "attempts", "stopped", "folder", "checkpoint")}
+        record |= {key: result.get(key) for key in FACTS}
         scores = {name: float(value) for part in result.get("scores", {}).values() for name, value in part.items()}
         found.append(record | scores)
     return found
@@ -104,8 +105,8 @@ def markdown(title: str, made: Sequence[Table]) -> str:
     """Tables for reading."""
     lines = [f"# {title}", ""]
     for table in made:
-        lines += [f"## {table.title}", "", bar(table.header), bar(["---"] * len(table.header))]
-        lines += [*(bar(row) for row in table.rows), ""]
+        lines += [f"## {table.title}", "", markdown_row(table.header), markdown_row(["---"] * len(table.header))]
+        lines += [*(markdown_row(row) for row in table.rows), ""]
     return "\n".join(lines)
 
 
@@ -157,8 +158,3 @@ def _text(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def bar(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
-    return f"| {' | '.join(cells)} |"

@@ -11,7 +11,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,7 @@ class Runner:
         self.lines = {name: Line(name) for name in jobs}
         self._tries = dict.fromkeys(jobs, 0)
         self._earlier: dict[str, int] = {}
+        self._ends: dict[str, tuple[str, tuple[int, float] | None]] = {}
         self._pending: dict[Any, str] = {}
 
     def run(self) -> None:
@@ -144,20 +145,22 @@ class Runner:
 
     def _settle(self, name: str, outcome: Outcome) -> None:
         line, folder = self.lines[name], JobFolder(self.jobs[name].folder)
-        line.seconds = sum(_attempts(self.jobs[name]))
+        line.seconds, line.silence = sum(_attempts(self.jobs[name])), ""
         if outcome.state == "done":
             result = self.jobs[name].result()
             line.state, line.step = "done", result["steps"]
             line.note = "stopped early" if result["stopped"] else ""
-            (folder.path / "failed.json").unlink(missing_ok=True)
+            with suppress(OSError):
+                (folder.path / "failed.json").unlink(missing_ok=True)
         elif outcome.state == "interrupted":
             line.state = "waiting"
-        elif outcome.state == "failed" and self._tries[name] <= self.retries:
+        elif outcome.state == "failed" and self._tries[name] <= self.retries and not self._repeats(name):
             line.state, line.note = "waiting", f"retry {self._tries[name]} of {self.retries}: {outcome.message}"
             self._submit(name)
         else:
             line.state, line.note = "failed", outcome.message
-            folder.write("failed.json", {"reason": outcome.message, "log": folder.last_lines()})
+            with suppress(OSError):  # the disk that failed the run may be full: the others go on
+                folder.write("failed.json", {"reason": outcome.message, "log": folder.last_lines()})
 
     def _progress(self, name: str) -> None:
         job, line = self.jobs[name], self.lines[name]
@@ -167,15 +170,26 @@ class Runner:
         line.state, line.seconds, folder = "running", sum(attempts), JobFolder(job.folder)
         if (found := folder.progress()) is not None:
             line.step, line.loss = found
+        silent, hang = folder.read("attempts.json").get("silent", 0.0), job.hang_seconds
+        said = f"no progress for {hang / 120:g} minutes, ended after {hang / 60:g}"
+        line.silence = said if silent > hang / 2 > 0 else ""
         if self.stopper.behind(job.folder) and not folder.stop.exists():
-            folder.stop.write_text("early")
+            with suppress(OSError):
+                folder.stop.write_text("early")
+
+    def _repeats(self, name: str) -> bool:
+        """Whether a run ended with the same error, and as far, as when it was tried before: it always will."""
+        folder = JobFolder(self.jobs[name].folder)
+        before, self._ends[name] = self._ends.get(name), (folder.error(), folder.progress())
+        return bool(before) and before == self._ends[name] and bool(folder.error())
 
     def _interrupt(self) -> None:
         """Let running trainings save; a second Ctrl-C does not wait for that."""
         for name in self._pending.values():
             folder = JobFolder(self.jobs[name].folder)
-            folder.path.mkdir(parents=True, exist_ok=True)
-            folder.stop.write_text("interrupt")
+            with suppress(OSError):
+                folder.path.mkdir(parents=True, exist_ok=True)
+                folder.stop.write_text("interrupt")
         end = time.monotonic() + PATIENCE
         while self._pending and time.monotonic() < end:
             self._wait(TICK)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TextIO
 
-from vaezoo.text import aligned
+from vaezoo.text import aligned, printable
 
 STATES = ("running", "failed", "waiting", "done")  # what matters first
 
@@ -22,6 +22,7 @@ class Line:
         loss: The training loss there.
         seconds: Time spent on it.
         note: What happened to it.
+        silence: That it makes no progress, where it does not.
     """
 
     name: str
@@ -30,12 +31,14 @@ class Line:
     loss: float | None = None
     seconds: float = 0.0
     note: str = ""
+    silence: str = ""
 
     def cells(self) -> list[str]:
         """What is shown."""
         step, loss = "" if self.step is None else f"{self.step:,}", "" if self.loss is None else f"{self.loss:.4g}"
         time = f"{int(self.seconds) // 3600}:{int(self.seconds) // 60 % 60:02}:{int(self.seconds) % 60:02}"
-        return [self.name, self.state, step, loss, time if self.seconds else "", self.note]
+        said = "; ".join(filter(None, [self.silence, self.note]))
+        return [self.name, self.state, step, loss, time if self.seconds else "", said]
 
 
 HEADER = ["run", "state", "step", "loss", "time", ""]
@@ -50,7 +53,7 @@ class Screen:
 
     def __init__(self, file: TextIO | None = None) -> None:
         self.file = file or sys.stdout
-        self._shown: dict[str, tuple[str, str]] = {}
+        self._shown: dict[str, tuple[str, ...]] = {}
         self._height = 0
 
     def show(self, lines: list[Line]) -> None:
@@ -59,9 +62,9 @@ class Screen:
             self._redraw(lines)
         else:
             for line in lines:
-                if self._shown.get(line.name, ("waiting", "")) != (line.state, line.note):
-                    self._shown[line.name] = line.state, line.note
-                    print("  ".join(cell for cell in line.cells() if cell), file=self.file, flush=True)
+                if self._shown.get(line.name, ("waiting", "", "")) != (line.state, line.note, line.silence):
+                    self._shown[line.name] = line.state, line.note, line.silence
+                    print("  ".join(printable(cell) for cell in line.cells() if cell), file=self.file, flush=True)
 
     def _redraw(self, lines: list[Line]) -> None:
         width, height = shutil.get_terminal_size()

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from vaezoo.callbacks import NonFiniteError
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.study.folder import JobFolder
 from vaezoo.study.job import Job, Outcome
@@ -22,8 +23,8 @@ PATIENCE = 60.0  # seconds that a process may take to save and end
 def execute(job: Job) -> Outcome:
     """Train the run, from its newest checkpoint on, and score it; what is there already is not done again."""
     folder = JobFolder(job.folder)
-    folder.path.mkdir(parents=True, exist_ok=True)
     try:
+        folder.path.mkdir(parents=True, exist_ok=True)
         with locked(folder.path / "lock", PATIENCE) as lock, _clocked(folder) as clock:
             if not job.result():
                 clock.stage = "train"
@@ -40,7 +41,7 @@ def execute(job: Job) -> Outcome:
 
 
 class Clock:
-    """Notes the time that attempts take, so that a killed one counts as well.
+    """Notes the time that attempts take, so that a killed one counts as well, and for how long they made no progress.
 
     Args:
         folder: Folder of the run.
@@ -49,13 +50,23 @@ class Clock:
     def __init__(self, folder: JobFolder) -> None:
         self.folder, self.stage = folder, "wait"
         self.earlier: list[float] = folder.read("attempts.json").get("seconds", [])
-        self.start = self.noted = time.monotonic()
+        self.start = self.noted = self.moved = time.monotonic()
+        self._signs = folder.signs()
 
     def tick(self, now: bool = False) -> None:
         """Note the time, where the last note is old."""
         if now or time.monotonic() - self.noted > BEAT:
             self.noted = time.monotonic()
-            self.folder.write("attempts.json", {"seconds": self.seconds(), "stage": self.stage})
+            signs, self._signs = self._signs, self.folder.signs()
+            self.moved = self.noted if signs != self._signs else self.moved
+            note = {"seconds": self.seconds(), "stage": self.stage, "silent": round(self.silent, 1)}
+            with suppress(OSError):  # a full disk ends a training where it keeps it from saving
+                self.folder.write("attempts.json", note)
+
+    @property
+    def silent(self) -> float:
+        """Seconds without progress."""
+        return time.monotonic() - self.moved
 
     def seconds(self) -> list[float]:
         """Wall time of each attempt, this one included."""
@@ -117,12 +128,16 @@ def _run(job: Job, args: list[str], folder: JobFolder, clock: Clock, lock: int) 
         )
     asked = False
     try:
+        clock.moved = time.monotonic()
         clock.tick(now=True)
         while child.poll() is None:
             time.sleep(POLL)
             clock.tick()
             if folder.stop.exists():
                 asked = _end(child, args[0], folder.stop.read_text())
+            elif 0 < job.hang_seconds < clock.silent:
+                _terminate(child)
+                raise RuntimeError(f"vaezoo {args[0]} made no progress for {job.hang_seconds / 60:g} minutes")
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
@@ -139,20 +154,27 @@ def _end(child: "subprocess.Popen[bytes]", command: str, why: str) -> bool:
     """Ask a process to save and end; a score is worth finishing unless the study is interrupted."""
     if command == "evaluate" and why == "early":
         return False
-    child.terminate()  # Lightning ends after this batch, and the last checkpoint is written
-    try:
-        child.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
+    _terminate(child)
     if why == "interrupt":
         raise KeyboardInterrupt
     return True
 
 
+def _terminate(child: "subprocess.Popen[bytes]") -> None:
+    child.terminate()  # Lightning ends after this batch, and the last checkpoint is written
+    try:
+        child.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+
+
 def _error(command: str, code: int) -> Exception:
-    """What an exit code means: 2 is a command line that is wrong however often it is tried."""
+    """What an exit code means: a command line that is wrong, or a training that diverges, is so however often tried."""
     reason = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return (ValueError if code == 2 else RuntimeError)(f"vaezoo {command} ended with {reason}")
+    if code == NonFiniteError.exit_code:
+        reason += ": what is not finite would be so again"
+    kind = ValueError if code in (2, NonFiniteError.exit_code) else RuntimeError
+    return kind(f"vaezoo {command} ended with {reason}")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ function ticks(low, high, count, finest = 0) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw * 0.999);
   const made = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) made.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); made.length < 100 && i * step <= high + step * 1e-9; i++) made.push(i * step);
   return made;
 }
 
