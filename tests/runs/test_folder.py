@@ -33,12 +33,13 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Every whole read of a file that ends in .ckpt: loads, and checks of its checksums."""
+    """Every whole read of a file that ends in .ckpt: loads, and checks of its checksums; not a look at its step."""
     found: list[tuple[str, str]] = []
     load, check = torch.load, zipfile.ZipFile.testzip
 
     def loaded(path: Any, *args: Any, **kwargs: Any) -> Any:
-        found.append(("load", str(path)))
+        if not kwargs.get("mmap"):
+            found.append(("load", str(path)))
         return load(path, *args, **kwargs)
 
     def checked(archive: zipfile.ZipFile) -> Any:

@@ -40,9 +40,17 @@ def verify_checkpoint(path: Path) -> None:
         raise _damaged(path, f"the checksum of {record} is wrong")
 
 
-def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str, Any]:
-    """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed."""
-    verify_checkpoint(path)
+def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False, verify: bool = True) -> dict[str, Any]:
+    """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed.
+
+    Args:
+        path: The file.
+        map_location: Device to load to, as in `torch.load`.
+        mmap: Read tensors only where they are used.
+        verify: Compare every byte with its checksum first; else for a look that decides nothing by itself.
+    """
+    if verify:
+        verify_checkpoint(path)
     try:
         checkpoint = torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
     except pickle.UnpicklingError as error:

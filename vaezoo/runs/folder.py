@@ -103,9 +103,9 @@ class RunFolder:
         return self.path / ("codes.npy" if rank is None else f"codes_{rank}.npy")
 
     def all_checkpoints(self) -> Iterator[Path]:
-        """Checkpoints to continue from: the last, the one before, then the others, newest first."""
+        """Checkpoints to continue from: the last, the one before, then the others, newest first; files alone."""
         first = [path for path in (self.last, self.previous) if path.is_file()]
-        others = (path for path in self.checkpoints.glob("*.ckpt") if path not in first)
+        others = (path for path in self.checkpoints.glob("*.ckpt") if path.is_file() and path not in first)
         yield from first
         yield from sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
 from vaezoo.models.base import VAE
-from vaezoo.models.lightning_private import epochs_done
+from vaezoo.models.lightning_private import epochs_done, missing_state
 from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
 from vaezoo.runs.folder import RunFolder
 from vaezoo.specs import public, with_public_names
@@ -18,7 +18,7 @@ class NothingToDo(Exception):  # noqa: N818  # not an error
 
 
 def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, Any]:
-    """The experiment's newest checkpoint, if there is one, read once, and the seed of its run.
+    """The experiment's checkpoint that is furthest in training, if there is one, read once, and the seed of its run.
 
     The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
 
@@ -30,7 +30,7 @@ def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, An
         path = os.environ["VAEZOO_LAST"]
         opened = open_checkpoint(path) if path else None
     else:
-        opened = newest_checkpoint(experiment, seed)
+        opened = furthest_checkpoint(experiment, seed)
         os.environ["VAEZOO_LAST"] = str(opened.path) if opened else ""
     if opened is None:
         _say(f"no checkpoint in {experiment} to continue from: starting afresh")
@@ -38,32 +38,67 @@ def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, An
     return opened, _seed(RunFolder.of(opened.path)) if seed is True else seed
 
 
-def newest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
-    """The newest checkpoint that can be loaded, read; runs are tried from the latest on.
+def furthest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
+    """The checkpoint with the most steps behind it that can be continued from, read; others are warned about.
+
+    Clocks, names and folders have no say, as they change: a run may be copied, or hold the best checkpoint of the one
+    that it continues. Of several at the same step, that of `RunFolder.all_checkpoints`' first is taken.
 
     Args:
         experiment: Folder of the experiment's runs.
         seed: Only runs of this seed count. True stands for any.
     """
-    damaged: DamagedCheckpointError | None = None
+    skipped: list[Exception] = []
+    steps: dict[Path, int] = {}
     for run in reversed(RunFolder.all_in(experiment)):
-        for path in run.all_checkpoints() if seed is True or _seed(run) == seed else ():
+        try:
+            counts = seed is True or _seed(run) == seed
+        except (OSError, ValueError) as error:
+            skipped.append(error)
+            continue
+        for path in run.all_checkpoints() if counts else ():
             try:
-                opened = OpenCheckpoint(path, read_checkpoint(path))
-            except DamagedCheckpointError as error:
-                damaged = damaged or error
-                continue
-            if damaged:
-                rank_zero_warn(f"{damaged}: continuing from {path}")
-            return opened
-    if damaged:
-        rank_zero_warn(f"{damaged}, and no other checkpoint can be loaded")
-    return None
+                steps[path] = _peek(path)
+            except (OSError, ValueError, DamagedCheckpointError) as error:
+                skipped.append(error)
+    found = None
+    # Sorting keeps the order of equals, but those of `last` come first whatever their run.
+    for path in sorted(steps, key=lambda path: (-steps[path], _rank(path))):
+        try:
+            found = OpenCheckpoint(path, read_checkpoint(path))  # every byte of it is verified
+            break
+        except (OSError, ValueError, DamagedCheckpointError) as error:
+            skipped.append(error)
+    for error in skipped:
+        rank_zero_warn(f"{error}: {f'continuing from {found.path}' if found else 'it is left out'}")
+    return found
+
+
+def _peek(path: Path) -> int:
+    """Steps behind a checkpoint; reads the names in it and no tensor."""
+    content = read_checkpoint(path, mmap=True, verify=False)
+    require_resumable(path, content)
+    return int(content["global_step"])
+
+
+def _rank(path: Path) -> int:
+    """Which of several checkpoints at one step is taken: the last one holds what the others noted there."""
+    names = [RunFolder.of(path).last.name, RunFolder.of(path).previous.name]
+    return names.index(path.name) if path.name in names else len(names)
 
 
 def open_checkpoint(path: str | None) -> OpenCheckpoint | None:
     """Read the checkpoint that a command starts from; None where there is none, or Lightning fetches it from afar."""
     return None if path is None or "://" in path else OpenCheckpoint(Path(path), read_checkpoint(Path(path)))
+
+
+def require_resumable(path: Path, checkpoint: dict[str, Any]) -> None:
+    """Refuse a checkpoint without the state of a training: Lightning would begin anew what is missing, or fail."""
+    missing = missing_state(checkpoint)
+    if missing:
+        raise ValueError(
+            f"{path} holds no {missing}, so no training can continue from it: give a last.ckpt of a run, which does"
+        )
 
 
 def require_unfinished(checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None) -> None:
@@ -72,7 +107,9 @@ def require_unfinished(checkpoint: OpenCheckpoint, max_steps: int, max_epochs: i
     Raises:
         NothingToDo: The run is complete under these limits.
     """
-    path, step = checkpoint.path, checkpoint.content["global_step"]
+    path = checkpoint.path
+    require_resumable(path, checkpoint.content)
+    step = checkpoint.content["global_step"]
     if _complete(checkpoint.content, max_steps, max_epochs):
         raise NothingToDo(
             f"the run of {path} is complete after step {step}: nothing to do; a higher limit lets it go on"
@@ -111,7 +148,12 @@ def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None
 
 
 def _seed(run: RunFolder) -> Any:
-    return run.read_config().get("seed_everything") if run.config.is_file() else None
+    if not run.config.is_file():
+        return None
+    config = run.read_config()
+    if not isinstance(config, dict):
+        raise ValueError(f"{run.config} holds no settings, so the seed of its run is unknown")
+    return config.get("seed_everything")
 
 
 def _short(class_path: Any) -> str:
