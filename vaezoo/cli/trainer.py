@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write
-from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
 from vaezoo.runs.resuming import open_checkpoint, require_same_model, require_unfinished, resolve_last
 from vaezoo.specs import find, import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
@@ -45,8 +44,16 @@ set_loader("yaml", lambda text: with_public_names(_load_yaml(text)), (yaml.YAMLE
 class ZooCLI(LightningCLI):
     """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
 
+    run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
     _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().__init__(*args, **kwargs)
+        finally:
+            if hasattr(self, "run_dir"):
+                remove_if_empty(self.run_dir)
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Options of the run's folder; the data's image shape and labels set the model's."""
@@ -89,15 +96,16 @@ class ZooCLI(LightningCLI):
         """Choose the run's folder, send every logger there, and let no checkpoint execute anything."""
         config = self.config[self.subcommand]
         config.weights_only = True
-        self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
+        experiment = Path(config.runs_dir) / config.experiment
         # Says what is wrong with a checkpoint before anything is made.
         if self._opened is None and (self.subcommand == "fit" or Path(config.get("ckpt_path") or "").is_file()):
             self._opened = open_checkpoint(config.ckpt_path)
         if self.subcommand == "fit":
             if self._opened is not None:
                 require_unfinished(self._opened, config.trainer.max_steps, config.trainer.max_epochs)
-            for run in RunFolder.all_in(self.run_dir.parent):
+            for run in RunFolder.all_in(experiment):
                 remove_stale_drafts(run.checkpoints)
+        self.run_dir = new_run_folder(experiment)
         self._fill_in_model(config, self._opened.content if self._opened else None)
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
@@ -200,19 +208,6 @@ class ZooCLI(LightningCLI):
             print(f"run: {self.run_dir}")
             for picture in RunFolder(self.run_dir).all_pictures():
                 print(f"     {picture}")
-
-
-def _new_folder(experiment: Path) -> Path:
-    """A folder named after the time, the same for all ranks that this process starts."""
-    version = os.environ.get("VAEZOO_RUN", "") if "LOCAL_RANK" in os.environ else ""
-    if not version:
-        version = stamp = time.strftime("%Y%m%d-%H%M%S")
-        number = 1
-        while (experiment / version).exists():
-            number += 1
-            version = f"{stamp}-{number}"
-        os.environ["VAEZOO_RUN"] = version
-    return experiment / version
 
 
 def _default_callbacks(config: Namespace) -> list[Callback]:

@@ -1,9 +1,14 @@
 """What lies where in a run's folder, `runs/<experiment>/<time>`: no other file spells these names."""
 
+import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from lightning.pytorch.utilities import rank_zero_only
 
 from vaezoo.runs.files import read_yaml
 
@@ -116,6 +121,39 @@ class RunFolder:
     def read_config(self) -> Any:
         """The configuration as plain data."""
         return read_yaml(self.config)
+
+
+def new_run_folder(experiment: Path) -> Path:
+    """Make a folder named after the time, the same for all ranks that this process starts.
+
+    It is made here, before anything is written: of two runs that start in the same second, each has its own.
+    """
+    if "LOCAL_RANK" in os.environ and (name := os.environ.get("VAEZOO_RUN")):
+        return experiment / name
+    name = stamp = time.strftime("%Y%m%d-%H%M%S")
+    number = 1
+    while not _made(experiment / name):
+        number += 1
+        name = f"{stamp}-{number}"
+    os.environ["VAEZOO_RUN"] = name
+    return experiment / name
+
+
+def _made(folder: Path) -> bool:
+    if getattr(rank_zero_only, "rank", 0):  # started by a launcher: the first rank says where files go
+        return not folder.exists()
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove a run's folder into which no file came, and its experiment's if it was the only one."""
+    with suppress(OSError):  # there is something in it
+        folder.rmdir()
+        folder.parent.rmdir()
 
 
 def scores_of(checkpoint: Path, named: bool = False) -> Path:
