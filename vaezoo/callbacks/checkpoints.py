@@ -8,6 +8,7 @@ from weakref import proxy
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.trainer.states import TrainerFn
+from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.models.lightning_private import (
     accumulates,
@@ -17,6 +18,7 @@ from vaezoo.models.lightning_private import (
 )
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.resuming import STOPPED_EARLY
 
 _NAMES = RunFolder(Path())
 _LOSS, _UNSUPERVISED = "val/loss", "val/unsupervised"
@@ -42,13 +44,14 @@ class LastCheckpoint(ModelCheckpoint):
         self._interval, self._saved_step = every_n_train_steps, 0
         self._due = False
         self._validate_again = False
+        self._stopped_early = False
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Nothing: what an earlier run kept lies in its own folder."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Count from the step that the run continues from, which is saved already."""
-        self._saved_step = trainer.global_step
+        self._saved_step, self._stopped_early = trainer.global_step, False
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -71,8 +74,9 @@ class LastCheckpoint(ModelCheckpoint):
         """Nothing: Lightning would save at the end of an epoch without validation."""
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save the final state, unless the last step did."""
-        if self._saved_step != trainer.global_step and _fitting(trainer):
+        """Save the final state, unless the last step did, and that a callback ended the run where one did."""
+        self._stopped_early = trainer.should_stop and not trainer.received_sigterm
+        if (self._saved_step != trainer.global_step or self._stopped_early) and _fitting(trainer):
             self._save(trainer)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
@@ -83,13 +87,14 @@ class LastCheckpoint(ModelCheckpoint):
             self._validate_again = False
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Let a validation that was stopped begin again, and no other."""
+        """Let a validation that was stopped begin again, and no other; note where a callback ended the run."""
         (begin_validation_again if self._validate_again else complete_validation)(checkpoint)
+        checkpoint[STOPPED_EARLY] = self._stopped_early
 
     def _save(self, trainer: Trainer) -> None:
         assert self.dirpath is not None
         path = Path(self.dirpath) / _NAMES.last.name
-        if trainer.is_global_zero and path.is_file():
+        if trainer.is_global_zero and path.is_file() and self._saved_step != trainer.global_step:
             link(path, path.with_name(_NAMES.previous.name))
         self.best_model_path = self.last_model_path = str(path)
         trainer.save_checkpoint(path)
@@ -132,8 +137,14 @@ class BestCheckpoint(ModelCheckpoint):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on with the best score so far. Lightning forgets it in another folder, and keeps a worse checkpoint."""
+        if state_dict["best_model_score"] is None or self.dirpath is None:
+            return
+        # `read_checkpoint` lets the path mean the file beside the checkpoint, wherever that lies now.
         before = Path(state_dict["best_model_path"])
-        if state_dict["best_model_score"] is None or not before.is_file() or self.dirpath is None:
+        if before.name != _NAMES.best.name or not before.is_file():
+            rank_zero_warn(
+                f"no {_NAMES.best.name} lies beside the checkpoint: the best one is chosen anew from here on"
+            )
             return
         path = Path(self.dirpath) / _NAMES.best.name
         link(before, path)

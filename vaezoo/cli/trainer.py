@@ -11,27 +11,28 @@ import numpy as np
 import torch
 import yaml
 from jsonargparse import Namespace, get_loader, set_loader, set_parsing_settings
-from lightning.pytorch import Callback, Trainer
-from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 from lightning.pytorch.plugins import CheckpointIO
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from vaezoo.callbacks import (
-    BestCheckpoint,
-    GuardFinite,
-    LastCheckpoint,
-    StopOnSignal,
-    ThroughputBar,
-)
+from vaezoo.callbacks import StopOnSignal
+from vaezoo.cli.callbacks import all_callbacks, settings_of
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
-from vaezoo.runs.resuming import open_checkpoint, require_same_model, require_unfinished, resolve_last
+from vaezoo.runs.resuming import (
+    local_path,
+    open_checkpoint,
+    require_same_model,
+    require_same_settings,
+    require_unfinished,
+    resolve_last,
+)
 from vaezoo.specs import find, import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
@@ -65,6 +66,12 @@ class ZooCLI(LightningCLI):
             help="Name of the run's folder; the configuration file's by default.",
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
+        parser.add_argument(
+            "--allow_changes",
+            type=bool,
+            default=False,
+            help="Let fit continue a run with other data, batches or precision, or one that was stopped early.",
+        )
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
         # For models that have it; jsonargparse leaves out a link whose target the chosen class does not take.
         parser.link_arguments("data.label_sizes", "model.init_args.label_sizes", apply_on="instantiate")
@@ -82,6 +89,8 @@ class ZooCLI(LightningCLI):
             config.experiment = (
                 Path(str(files[0])).stem if files else config.model.class_path.rpartition(".")[2].lower()
             )
+        if config.get("ckpt_path"):
+            config.ckpt_path = local_path(config.ckpt_path)
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
             self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything)
@@ -98,11 +107,12 @@ class ZooCLI(LightningCLI):
         config.weights_only = True
         experiment = Path(config.runs_dir) / config.experiment
         # Says what is wrong with a checkpoint before anything is made.
-        if self._opened is None and (self.subcommand == "fit" or Path(config.get("ckpt_path") or "").is_file()):
-            self._opened = open_checkpoint(config.ckpt_path)
+        if self._opened is None:
+            self._opened = open_checkpoint(config.get("ckpt_path"))
         if self.subcommand == "fit":
             if self._opened is not None:
-                require_unfinished(self._opened, config.trainer.max_steps, config.trainer.max_epochs)
+                limits = config.trainer.max_steps, config.trainer.max_epochs
+                require_unfinished(self._opened, *limits, config.allow_changes)
             for run in RunFolder.all_in(experiment):
                 remove_stale_drafts(run.checkpoints)
         self.run_dir = new_run_folder(experiment)
@@ -123,11 +133,7 @@ class ZooCLI(LightningCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
-        if self._opened is not None and self.subcommand == "fit":
-            require_same_model(self.model, self._opened.content)
-        data = self.config[self.subcommand].data.get("init_args")
-        if data is not None and "source" in data:
-            data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
+        settings = self._checked_settings(self.config[self.subcommand])
         # What was filled in for this run's logger, its folder and name, is not for a run that repeats it.
         self.config[self.subcommand].trainer.logger = self._given_logger
         config = self.config_init[self.subcommand].trainer
@@ -155,9 +161,7 @@ class ZooCLI(LightningCLI):
             # batch_size and the number of ranks decide.
             kwargs["check_val_every_n_epoch"] = None
         self._signals = StopOnSignal()
-        callbacks = [self._signals, *(config.callbacks or []), *_default_callbacks(config)]
-        # What the last checkpoint holds must include what the others note at the same step.
-        kwargs["callbacks"] = sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
+        kwargs["callbacks"] = all_callbacks(config, self._signals, settings)
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO(self._opened)]
@@ -165,6 +169,19 @@ class ZooCLI(LightningCLI):
         trainer: Trainer = super().instantiate_trainer(**kwargs)
         self._track(trainer)
         return trainer
+
+    def _checked_settings(self, config: Namespace) -> dict[str, Any]:
+        """Settings that checkpoints note; the model and they must be those of the checkpoint to start from."""
+        data = config.data.get("init_args")
+        if data is not None and "source" in data:
+            data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
+        settings = settings_of(config)
+        if self._opened is not None:
+            require_same_model(self.model, self._opened.content)
+            if self.subcommand == "fit" and not config.allow_changes:
+                require_same_settings(settings, self._opened.content)
+        config.allow_changes = False  # this once: the saved configuration repeats the run as it is now
+        return settings
 
     def _track(self, trainer: Trainer) -> None:
         """Start the run on Weights & Biases, where it is logged there."""
@@ -208,18 +225,3 @@ class ZooCLI(LightningCLI):
             print(f"run: {self.run_dir}")
             for picture in RunFolder(self.run_dir).all_pictures():
                 print(f"     {picture}")
-
-
-def _default_callbacks(config: Namespace) -> list[Callback]:
-    """The guard, the last and the best checkpoint, and the progress bar, where the configuration names no others."""
-    given = config.callbacks or []
-    callbacks: list[Callback] = [] if any(isinstance(c, GuardFinite) for c in given) else [GuardFinite()]
-    if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):
-        callbacks.append(ThroughputBar())
-    if config.enable_checkpointing is not False:
-        checkpoints = [c for c in given if isinstance(c, Checkpoint)]
-        if all(isinstance(c, LastCheckpoint) for c in checkpoints):
-            callbacks.append(BestCheckpoint())
-        if not any(isinstance(c, LastCheckpoint) for c in checkpoints):
-            callbacks.append(LastCheckpoint())
-    return callbacks

@@ -3,14 +3,25 @@
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import epochs_done, missing_state
-from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
+from vaezoo.runs.checkpoint_io import (
+    DamagedCheckpointError,
+    OpenCheckpoint,
+    fetch_checkpoint,
+    is_remote,
+    read_checkpoint,
+)
 from vaezoo.runs.folder import RunFolder
 from vaezoo.specs import public, with_public_names
+
+SETTINGS, STOPPED_EARLY = "settings", "stopped_early"
+"""Where a checkpoint notes what else decides how its run goes on, and that a callback ended it."""
 
 
 class NothingToDo(Exception):  # noqa: N818  # not an error
@@ -87,9 +98,16 @@ def _rank(path: Path) -> int:
     return names.index(path.name) if path.name in names else len(names)
 
 
+def local_path(path: str) -> str:
+    """A path without the `file://` that may be before it."""
+    return url2pathname(urlsplit(path).path) if path.startswith("file://") else path
+
+
 def open_checkpoint(path: str | None) -> OpenCheckpoint | None:
-    """Read the checkpoint that a command starts from; None where there is none, or Lightning fetches it from afar."""
-    return None if path is None or "://" in path else OpenCheckpoint(Path(path), read_checkpoint(Path(path)))
+    """Read the checkpoint that a command starts from, wherever it lies; None where there is none."""
+    if path is None:
+        return None
+    return OpenCheckpoint(Path(path), fetch_checkpoint(path) if is_remote(path) else read_checkpoint(Path(path)))
 
 
 def require_resumable(path: Path, checkpoint: dict[str, Any]) -> None:
@@ -101,8 +119,16 @@ def require_resumable(path: Path, checkpoint: dict[str, Any]) -> None:
         )
 
 
-def require_unfinished(checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None) -> None:
+def require_unfinished(
+    checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None, allow_changes: bool = False
+) -> None:
     """Say from where a fit continues.
+
+    Args:
+        checkpoint: The checkpoint.
+        max_steps: Limit of the fit; -1 is none.
+        max_epochs: Another; -1 and None are none.
+        allow_changes: Go on with a run that was stopped early.
 
     Raises:
         NothingToDo: The run is complete under these limits.
@@ -114,11 +140,16 @@ def require_unfinished(checkpoint: OpenCheckpoint, max_steps: int, max_epochs: i
         raise NothingToDo(
             f"the run of {path} is complete after step {step}: nothing to do; a higher limit lets it go on"
         )
+    if checkpoint.content.get(STOPPED_EARLY) and not allow_changes:
+        raise NothingToDo(
+            f"the run of {path} is complete: it stopped early, after step {step}, as by EarlyStopping or max_time; "
+            "nothing to do; --allow_changes true lets it go on"
+        )
     _say(f"continuing from {path}, step {step}")
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
-    """Refuse to go on with another model than the one that wrote a checkpoint."""
+    """Refuse to use a checkpoint with another model than the one that wrote it."""
     ours, theirs = model.spec["class_path"], public(str(checkpoint.get("model_class")))
     if theirs != ours:
         raise ValueError(f"the checkpoint holds a {_short(theirs)}, the configuration names a {_short(ours)}")
@@ -131,8 +162,28 @@ def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
         if before != value:
             raise ValueError(
                 f"the checkpoint was written with model.{name}={before}, the configuration says {value}: a run goes on "
-                "as it began, start a new one for another model"
+                "and is tested as it began; start a new one for another model"
             )
+
+
+def require_same_settings(settings: dict[str, Any], checkpoint: dict[str, Any]) -> None:
+    """Refuse to go on with other data, batches or precision than those that a checkpoint notes.
+
+    Args:
+        settings: What this run does, by the names of the options.
+        checkpoint: The checkpoint; one of an earlier version notes nothing.
+    """
+    noted = checkpoint.get(SETTINGS)
+    before = noted if isinstance(noted, dict) else {}
+    if changes := [
+        f"{name}={before[name]} (now {value})"
+        for name, value in settings.items()
+        if name in before and before[name] != value
+    ]:
+        raise ValueError(
+            f"the checkpoint was written with {', '.join(changes)}: a run goes on as it began; give the same settings, "
+            "start a new run, or allow the change with --allow_changes true"
+        )
 
 
 @rank_zero_only

@@ -1,0 +1,64 @@
+"""The callbacks of a command: those of the configuration, and what comes with every run."""
+
+import json
+from typing import Any
+
+from jsonargparse import Namespace
+from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+
+from vaezoo.callbacks import BestCheckpoint, GuardFinite, LastCheckpoint, NoteSettings, StopOnSignal, ThroughputBar
+
+# A run may go on elsewhere and in other ways of fetching the same batches.
+_FREE = ("data_dir", "download", "num_workers", "device_resident")
+_TRAINER = (
+    "accumulate_grad_batches",
+    "gradient_clip_algorithm",
+    "gradient_clip_val",
+    "limit_train_batches",
+    "overfit_batches",
+    "precision",
+)
+
+
+def settings_of(config: Namespace) -> dict[str, Any]:
+    """What decides how a run goes on, beside its model: data, batches and precision, by the names of the options.
+
+    Args:
+        config: The parsed configuration of a command.
+    """
+    given = config.data.get("init_args")
+    arguments = given.as_dict() if given else {}
+    found = {"seed_everything": config.seed_everything, "data": config.data.class_path.rpartition(".")[2]}
+    found |= {f"data.{name}": arguments[name] for name in sorted(arguments) if name not in _FREE}
+    found |= {f"trainer.{name}": config.trainer[name] for name in _TRAINER}
+    plain: dict[str, Any] = json.loads(json.dumps(found, default=_as_plain))
+    return plain
+
+
+def all_callbacks(config: Namespace, signals: StopOnSignal, settings: dict[str, Any]) -> list[Callback]:
+    """The given callbacks, with the guard, checkpoints and the progress bar where the configuration names no others.
+
+    Args:
+        config: The Trainer's configuration, its callbacks built.
+        signals: What stops the run.
+        settings: What its checkpoints note.
+    """
+    given: list[Callback] = config.callbacks or []
+    callbacks: list[Callback] = [signals, NoteSettings(settings), *given]
+    if not any(isinstance(c, GuardFinite) for c in given):
+        callbacks.append(GuardFinite())
+    if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):
+        callbacks.append(ThroughputBar())
+    if config.enable_checkpointing is not False:
+        checkpoints = [c for c in given if isinstance(c, Checkpoint)]
+        if all(isinstance(c, LastCheckpoint) for c in checkpoints):
+            callbacks.append(BestCheckpoint())
+        if not any(isinstance(c, LastCheckpoint) for c in checkpoints):
+            callbacks.append(LastCheckpoint())
+    # What the last checkpoint holds must include what the others note at the same step.
+    return sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
+
+
+def _as_plain(value: Any) -> Any:
+    return value.as_dict() if isinstance(value, Namespace) else str(value)
