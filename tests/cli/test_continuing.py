@@ -40,16 +40,16 @@ def unbeaten(path: Path) -> torch.Tensor:
     return score
 
 
-def test_the_best_checkpoint_moves_with_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_checkpoint_moves_with_its_run() -> None:
     assert fit(2) == 0
     score = unbeaten(the_run().last)
     content = the_run().best.read_bytes()
     Path("elsewhere").mkdir()
     Path("runs").rename("elsewhere/runs")
-    monkeypatch.chdir("elsewhere")
-    assert fit(4) == 0
-    assert newest().best.read_bytes() == content
-    assert best_state(newest().last)["best_model_score"] == score
+    assert fit(4, "--runs_dir=elsewhere/runs") == 0
+    _, second = RunFolder.all_in(Path("elsewhere/runs/exp"))
+    assert second.best.read_bytes() == content
+    assert best_state(second.last)["best_model_score"] == score
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "keys/best.ckpt"])

@@ -13,7 +13,7 @@ import yaml
 from jsonargparse import Namespace, get_loader, set_loader, set_parsing_settings
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
-from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
+from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.plugins import CheckpointIO
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
@@ -25,6 +25,7 @@ from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
+from vaezoo.runs.log import RunLog
 from vaezoo.runs.resuming import (
     local_path,
     open_checkpoint,
@@ -143,13 +144,7 @@ class ZooCLI(LightningCLI):
                 logger for logger in (given if isinstance(given, list) else [given]) if isinstance(logger, Logger)
             ]
             kwargs["logger"] = [
-                # Each row goes to disk at once: what a killed run has logged before its last checkpoint is not lost.
-                CSVLogger(
-                    self.run_dir.parent.parent,
-                    self.run_dir.parent.name,
-                    self.run_dir.name,
-                    flush_logs_every_n_steps=1,
-                ),
+                RunLog(self.run_dir),
                 *others,
             ]
         elif config.default_root_dir is None:
@@ -187,7 +182,7 @@ class ZooCLI(LightningCLI):
         """Start the run on Weights & Biases, where it is logged there."""
         config = self.config[self.subcommand]
         for logger in trainer.loggers:
-            if isinstance(logger, CSVLogger):
+            if isinstance(logger, RunLog):
                 _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
             if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
                 facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
