@@ -9,6 +9,7 @@ import torch
 import yaml
 
 from tests.cli.test_last import FIT, change, fit, the_run
+from tests.cli.test_stopping import same_state
 from tests.helpers.commands import NETWORK
 from vaezoo.cli.main import run
 from vaezoo.runs.checkpoint_io import read_checkpoint
@@ -164,3 +165,24 @@ def test_what_differs_in_the_data_is_named_all_at_once(capsys: pytest.CaptureFix
     assert run([*BLOBS, "--data.batch_size=4", "--data.num_workers=1", "--trainer.max_steps=4", start]) == 0
     assert run([*BLOBS, "--data.batch_size=4", "--seed_everything=5", "--trainer.max_steps=6", start]) == 1
     assert "seed_everything=0 (now 5)" in capsys.readouterr().err
+
+
+def test_callbacks_that_would_spoil_a_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(2, "--trainer.callbacks+=EMAWeightAveraging") == 1
+    assert "EMAWeightAveraging with use_buffers: true averages counters too" in capsys.readouterr().err
+    average = ["--trainer.callbacks+=StochasticWeightAveraging", "--trainer.callbacks.swa_lrs=0.1"]
+    with pytest.warns(UserWarning, match="a run with Lightning's StochasticWeightAveraging cannot be continued"):
+        assert fit(2, *average) == 0
+    assert fit(4, *average) == 1
+    assert "Lightning's StochasticWeightAveraging does not continue where it stopped" in capsys.readouterr().err
+
+
+def test_a_limit_of_batches_and_averaged_weights_continue_exactly() -> None:
+    more = ["--trainer.limit_train_batches=3", "--trainer.callbacks+=EMAWeightAveraging"]
+    more += ["--trainer.callbacks.use_buffers=false", "--trainer.callbacks.decay=0.5"]
+    for steps in (2, 4, 8):
+        assert fit(steps, *more) == 0
+    assert run([*FIT, *more, "--trainer.max_steps=8", "--experiment=unbroken"]) == 0
+    (unbroken,) = RunFolder.all_in(Path("runs/unbroken"))
+    same_state(unbroken.last, newest().last)
+    assert read_checkpoint(newest().last)["state_dict"]["step"] == 8

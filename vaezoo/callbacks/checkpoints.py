@@ -1,12 +1,14 @@
 """The checkpoints from which an interrupted run continues."""
 
+import math
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 from weakref import proxy
 
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.callbacks import GradientAccumulationScheduler, ModelCheckpoint, WeightAveraging
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities import rank_zero_warn
 
@@ -21,11 +23,12 @@ from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import STOPPED_EARLY
 
 _NAMES = RunFolder(Path())
+_STEPS_BETWEEN_QUESTIONS = 10
 _LOSS, _UNSUPERVISED = "val/loss", "val/unsupervised"
 
 
 class LastCheckpoint(ModelCheckpoint):
-    """Keeps `last.ckpt` up to date: every few steps, when training ends and when `StopOnSignal` stops it.
+    """Keeps `last.ckpt` up to date: every few steps or minutes, when training ends and when `StopOnSignal` stops it.
 
     It is written between two optimizer steps only, after the validation where one is due, so that a run that continues
     from it repeats the unbroken one exactly. An error within a step therefore leaves the file as it was. The
@@ -33,15 +36,19 @@ class LastCheckpoint(ModelCheckpoint):
 
     Args:
         every_n_train_steps: Optimizer steps between two saves.
+        every_n_minutes: Minutes after which to save in any case, for models whose steps are slow; None for no limit.
     """
 
-    def __init__(self, every_n_train_steps: int = 1000) -> None:
+    def __init__(self, every_n_train_steps: int = 1000, every_n_minutes: float | None = 5.0) -> None:
         if every_n_train_steps < 1:
             raise ValueError(f"every_n_train_steps must be at least 1, not {every_n_train_steps}")
+        if every_n_minutes is not None and not every_n_minutes > 0:
+            raise ValueError(f"every_n_minutes must be above 0, or null, not {every_n_minutes}")
         super().__init__(
             filename=_NAMES.last.stem, every_n_train_steps=every_n_train_steps, enable_version_counter=False
         )
         self._interval, self._saved_step = every_n_train_steps, 0
+        self._seconds, self._saved_at = (every_n_minutes or math.inf) * 60, 0.0
         self._due = False
         self._validate_again = False
         self._stopped_early = False
@@ -51,7 +58,10 @@ class LastCheckpoint(ModelCheckpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Count from the step that the run continues from, which is saved already."""
-        self._saved_step, self._stopped_early = trainer.global_step, False
+        for callback in trainer.callbacks:  # type: ignore[attr-defined]  # Lightning sets them from elsewhere
+            if isinstance(callback, GradientAccumulationScheduler):  # which waits for the next epoch's start
+                trainer.accumulate_grad_batches = callback.get_accumulate_grad_batches(trainer.current_epoch)
+        self._saved_step, self._saved_at, self._stopped_early = trainer.global_step, time.monotonic(), False
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -60,7 +70,7 @@ class LastCheckpoint(ModelCheckpoint):
         if not _fitting(trainer) or accumulates(trainer):
             return
         step = trainer.global_step
-        self._due |= step != self._saved_step and step % self._interval == 0
+        self._due |= step != self._saved_step and (step % self._interval == 0 or self._time_is_up(trainer))
         self._due |= trainer.received_sigterm or step == trainer.max_steps
         if self._due and not validates_now(trainer):
             self._save(trainer)
@@ -82,6 +92,9 @@ class LastCheckpoint(ModelCheckpoint):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Save where a signal stopped a validation, so that the run begins it again when it continues."""
         if trainer.received_sigterm and trainer.validating and _fitting(trainer):
+            for callback in trainer.callbacks:  # type: ignore[attr-defined]
+                if isinstance(callback, WeightAveraging):  # the validation took the average for the weights
+                    callback.on_validation_epoch_end(trainer, pl_module)
             self._validate_again = True
             self._save(trainer)
             self._validate_again = False
@@ -91,6 +104,14 @@ class LastCheckpoint(ModelCheckpoint):
         (begin_validation_again if self._validate_again else complete_validation)(checkpoint)
         checkpoint[STOPPED_EARLY] = self._stopped_early
 
+    def _time_is_up(self, trainer: Trainer) -> bool:
+        """Whether so many minutes have passed; several ranks, whose clocks differ, agree once in a while."""
+        up = time.monotonic() - self._saved_at >= self._seconds
+        if trainer.world_size == 1 or self._seconds == math.inf:
+            return up
+        asked = trainer.global_step % _STEPS_BETWEEN_QUESTIONS == 0
+        return asked and trainer.strategy.reduce_boolean_decision(up, all=False)
+
     def _save(self, trainer: Trainer) -> None:
         assert self.dirpath is not None
         path = Path(self.dirpath) / _NAMES.last.name
@@ -98,7 +119,7 @@ class LastCheckpoint(ModelCheckpoint):
             link(path, path.with_name(_NAMES.previous.name))
         self.best_model_path = self.last_model_path = str(path)
         trainer.save_checkpoint(path)
-        self._saved_step, self._due = trainer.global_step, False
+        self._saved_step, self._saved_at, self._due = trainer.global_step, time.monotonic(), False
         if trainer.is_global_zero:
             for logger in trainer.loggers:
                 logger.after_save_checkpoint(proxy(self))  # loggers keep it: weakly, as Lightning's own callback

@@ -1,11 +1,13 @@
 """The callbacks of a command: those of the configuration, and what comes with every run."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from jsonargparse import Namespace
 from lightning.pytorch import Callback
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.callbacks import BestCheckpoint, GuardFinite, LastCheckpoint, NoteSettings, StopOnSignal, ThroughputBar
 
@@ -34,6 +36,28 @@ def settings_of(config: Namespace) -> dict[str, Any]:
     found |= {f"trainer.{name}": config.trainer[name] for name in _TRAINER}
     plain: dict[str, Any] = json.loads(json.dumps(found, default=_as_plain))
     return plain
+
+
+def check_callbacks(given: Sequence[Namespace], continues: bool) -> None:
+    """Refuse callbacks of Lightning that would spoil a run without a word.
+
+    Args:
+        given: The callbacks that the configuration names.
+        continues: Whether the run starts from a checkpoint.
+    """
+    for callback in given:
+        name, arguments = callback.class_path.rpartition(".")[2], callback.get("init_args") or {}
+        if name in ("WeightAveraging", "EMAWeightAveraging") and arguments.get("use_buffers"):
+            raise ValueError(
+                f"{name} with use_buffers: true averages counters too, such as the model's step: give use_buffers: false"
+            )
+        if name == "StochasticWeightAveraging":
+            if continues:
+                raise ValueError(
+                    f"Lightning's {name} does not continue where it stopped, so the run cannot: start it again, or use "
+                    "EMAWeightAveraging with use_buffers: false"
+                )
+            rank_zero_warn(f"a run with Lightning's {name} cannot be continued once it is stopped")
 
 
 def all_callbacks(config: Namespace, signals: StopOnSignal, settings: dict[str, Any]) -> list[Callback]:

@@ -18,7 +18,7 @@ from lightning.pytorch.plugins import CheckpointIO
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from vaezoo.callbacks import StopOnSignal
-from vaezoo.cli.callbacks import all_callbacks, settings_of
+from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
@@ -111,6 +111,7 @@ class ZooCLI(LightningCLI):
         if self._opened is None:
             self._opened = open_checkpoint(config.get("ckpt_path"))
         if self.subcommand == "fit":
+            check_callbacks(config.trainer.callbacks or [], self._opened is not None)
             if self._opened is not None:
                 limits = config.trainer.max_steps, config.trainer.max_epochs
                 require_unfinished(self._opened, *limits, config.allow_changes)
