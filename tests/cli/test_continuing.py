@@ -171,6 +171,7 @@ def test_callbacks_that_would_spoil_a_run_are_refused(capsys: pytest.CaptureFixt
     assert fit(2, "--trainer.callbacks+=EMAWeightAveraging") == 1
     assert "EMAWeightAveraging with use_buffers: true averages counters too" in capsys.readouterr().err
     average = ["--trainer.callbacks+=StochasticWeightAveraging", "--trainer.callbacks.swa_lrs=0.1"]
+    average.append("--trainer.callbacks.swa_epoch_start=1")
     with pytest.warns(UserWarning, match="a run with Lightning's StochasticWeightAveraging cannot be continued"):
         assert fit(2, *average) == 0
     assert fit(4, *average) == 1
