@@ -105,6 +105,17 @@ def test_addresses_are_checked_as_paths_are(capsys: pytest.CaptureFixture[str]) 
         assert why in capsys.readouterr().err
 
 
+def test_early_stopping_at_the_end_of_an_epoch_resumes() -> None:
+    stop = [
+        *("--trainer.val_check_interval=1.0", "--trainer.limit_train_batches=2", "--trainer.check_val_every_n_epoch=1"),
+        *("--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor=val/loss"),
+        *("--trainer.callbacks.patience=2", "--trainer.callbacks.min_delta=1e9"),
+    ]
+    assert fit(4, *stop) == 0
+    assert fit(20, *stop) == 0
+    assert read_checkpoint(newest().last)["global_step"] == 6
+
+
 def test_a_run_that_stopped_early_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     stop = [
         *("--trainer.callbacks+=lightning.pytorch.callbacks.EarlyStopping", "--trainer.callbacks.monitor=val/loss"),

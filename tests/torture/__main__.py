@@ -1,7 +1,7 @@
 """`make torture N=100`: random runs, killed at random, moved and copied, that must end as undisturbed ones do.
 
 Each trial is a random model with random callbacks, precision and limits. One run of it is left alone. The other is
-killed (SIGKILL) up to eight times, at a random time or within a step, a validation, or the write of a checkpoint or log,
+killed (SIGKILL) up to eight times, at any time or within a step, a validation, or the write of a checkpoint or log,
 and continued each time by the same command; in between, its folder may be moved, renamed or copied. In the end weights,
 optimizers, schedulers, the best checkpoint and every logged value must be the same, bit for bit.
 """

@@ -51,7 +51,6 @@ class LastCheckpoint(ModelCheckpoint):
         self._seconds, self._saved_at = (every_n_minutes or math.inf) * 60, 0.0
         self._due = False
         self._validate_again = False
-        self._stopped_early = False
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Nothing: what an earlier run kept lies in its own folder."""
@@ -61,7 +60,7 @@ class LastCheckpoint(ModelCheckpoint):
         for callback in trainer.callbacks:  # type: ignore[attr-defined]  # Lightning sets them from elsewhere
             if isinstance(callback, GradientAccumulationScheduler):  # which waits for the next epoch's start
                 trainer.accumulate_grad_batches = callback.get_accumulate_grad_batches(trainer.current_epoch)
-        self._saved_step, self._saved_at, self._stopped_early = trainer.global_step, time.monotonic(), False
+        self._saved_step, self._saved_at = trainer.global_step, time.monotonic()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -85,8 +84,7 @@ class LastCheckpoint(ModelCheckpoint):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save the final state, unless the last step did, and that a callback ended the run where one did."""
-        self._stopped_early = trainer.should_stop and not trainer.received_sigterm
-        if (self._saved_step != trainer.global_step or self._stopped_early) and _fitting(trainer):
+        if (self._saved_step != trainer.global_step or _stopped_early(trainer)) and _fitting(trainer):
             self._save(trainer)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
@@ -102,7 +100,7 @@ class LastCheckpoint(ModelCheckpoint):
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Let a validation that was stopped begin again, and no other; note where a callback ended the run."""
         (begin_validation_again if self._validate_again else complete_validation)(checkpoint)
-        checkpoint[STOPPED_EARLY] = self._stopped_early
+        checkpoint[STOPPED_EARLY] = _stopped_early(trainer)
 
     def _time_is_up(self, trainer: Trainer) -> bool:
         """Whether so many minutes have passed; several ranks, whose clocks differ, agree once in a while."""
@@ -182,6 +180,12 @@ def link(path: Path, name: Path) -> None:
             draft.hardlink_to(path)
         except OSError:
             shutil.copy2(path, draft)
+
+
+def _stopped_early(trainer: Trainer) -> bool:
+    """Whether a callback, as EarlyStopping, ends the run here; not before the least steps and epochs."""
+    enough = trainer.global_step >= (trainer.min_steps or 0) and trainer.current_epoch >= (trainer.min_epochs or 0)
+    return trainer.should_stop and enough and not trainer.received_sigterm
 
 
 def _fitting(trainer: Trainer) -> bool:

@@ -39,7 +39,7 @@ def settings_of(config: Namespace) -> dict[str, Any]:
 
 
 def check_callbacks(given: Sequence[Namespace], continues: bool) -> None:
-    """Refuse callbacks of Lightning that would spoil a run without a word.
+    """Refuse callbacks of Lightning that would spoil a run without a word; let EarlyStopping look where it can resume.
 
     Args:
         given: The callbacks that the configuration names.
@@ -51,6 +51,9 @@ def check_callbacks(given: Sequence[Namespace], continues: bool) -> None:
             raise ValueError(
                 f"{name} with use_buffers: true averages counters too, as the model's step: give use_buffers: false"
             )
+        if name == "EarlyStopping" and arguments.check_on_train_epoch_end is None:
+            # By default it may look at the end of an epoch, where a run that continues has no validation to look at.
+            arguments.check_on_train_epoch_end = not arguments.monitor.startswith("val/")
         if name == "StochasticWeightAveraging":
             if continues:
                 raise ValueError(

@@ -25,6 +25,7 @@ from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
+from vaezoo.runs.last import resolve_last
 from vaezoo.runs.log import RunLog
 from vaezoo.runs.resuming import (
     local_path,
@@ -32,7 +33,6 @@ from vaezoo.runs.resuming import (
     require_same_model,
     require_same_settings,
     require_unfinished,
-    resolve_last,
 )
 from vaezoo.specs import find, import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run

@@ -1,23 +1,15 @@
-"""From which checkpoint a run continues, and whether it may."""
+"""Whether a run may continue from a checkpoint."""
 
-import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
+from lightning.pytorch.utilities import rank_zero_only
 
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import epochs_done, missing_state
-from vaezoo.runs.checkpoint_io import (
-    DamagedCheckpointError,
-    OpenCheckpoint,
-    fetch_checkpoint,
-    is_remote,
-    read_checkpoint,
-)
-from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.checkpoint_io import OpenCheckpoint, fetch_checkpoint, is_remote, read_checkpoint
 from vaezoo.specs import public, with_public_names
 
 SETTINGS, STOPPED_EARLY = "settings", "stopped_early"
@@ -28,74 +20,10 @@ class NothingToDo(Exception):  # noqa: N818  # not an error
     """A run that is asked to continue is complete."""
 
 
-def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, Any]:
-    """The experiment's checkpoint that is furthest in training, if there is one, read once, and the seed of its run.
-
-    The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
-
-    Args:
-        experiment: Folder of the experiment's runs.
-        seed: Only runs of this seed count: those of several share a folder. True stands for any.
-    """
-    if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
-        path = os.environ["VAEZOO_LAST"]
-        opened = open_checkpoint(path) if path else None
-    else:
-        opened = furthest_checkpoint(experiment, seed)
-        os.environ["VAEZOO_LAST"] = str(opened.path) if opened else ""
-    if opened is None:
-        _say(f"no checkpoint in {experiment} to continue from: starting afresh")
-        return None, seed
-    return opened, _seed(RunFolder.of(opened.path)) if seed is True else seed
-
-
-def furthest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
-    """The checkpoint with the most steps behind it that can be continued from, read; others are warned about.
-
-    Clocks, names and folders have no say, as they change: a run may be copied, or hold the best checkpoint of the one
-    that it continues. Of several at the same step, that of `RunFolder.all_checkpoints`' first is taken.
-
-    Args:
-        experiment: Folder of the experiment's runs.
-        seed: Only runs of this seed count. True stands for any.
-    """
-    skipped: list[Exception] = []
-    steps: dict[Path, int] = {}
-    for run in reversed(RunFolder.all_in(experiment)):
-        try:
-            counts = seed is True or _seed(run) == seed
-        except (OSError, ValueError) as error:
-            skipped.append(error)
-            continue
-        for path in run.all_checkpoints() if counts else ():
-            try:
-                steps[path] = _peek(path)
-            except (OSError, ValueError, DamagedCheckpointError) as error:
-                skipped.append(error)
-    found = None
-    # Sorting keeps the order of equals, but those of `last` come first whatever their run.
-    for path in sorted(steps, key=lambda path: (-steps[path], _rank(path))):
-        try:
-            found = OpenCheckpoint(path, read_checkpoint(path))  # every byte of it is verified
-            break
-        except (OSError, ValueError, DamagedCheckpointError) as error:
-            skipped.append(error)
-    for error in skipped:
-        rank_zero_warn(f"{error}: {f'continuing from {found.path}' if found else 'it is left out'}")
-    return found
-
-
-def _peek(path: Path) -> int:
-    """Steps behind a checkpoint; reads the names in it and no tensor."""
-    content = read_checkpoint(path, mmap=True, verify=False)
-    require_resumable(path, content)
-    return int(content["global_step"])
-
-
-def _rank(path: Path) -> int:
-    """Which of several checkpoints at one step is taken: the last one holds what the others noted there."""
-    names = [RunFolder.of(path).last.name, RunFolder.of(path).previous.name]
-    return names.index(path.name) if path.name in names else len(names)
+@rank_zero_only
+def say(line: str) -> None:
+    """Print a line, once."""
+    print(line)
 
 
 def local_path(path: str) -> str:
@@ -145,7 +73,7 @@ def require_unfinished(
             f"the run of {path} is complete: it stopped early, after step {step}, as by EarlyStopping or max_time; "
             "nothing to do; --allow_changes true lets it go on"
         )
-    _say(f"continuing from {path}, step {step}")
+    say(f"continuing from {path}, step {step}")
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
@@ -186,25 +114,11 @@ def require_same_settings(settings: dict[str, Any], checkpoint: dict[str, Any]) 
         )
 
 
-@rank_zero_only
-def _say(line: str) -> None:
-    print(line)
-
-
 def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None) -> bool:
     """Whether nothing is left to do; -1 and None are no limits."""
     if 0 <= max_steps <= checkpoint["global_step"]:
         return True
     return max_epochs is not None and 0 <= max_epochs <= epochs_done(checkpoint)
-
-
-def _seed(run: RunFolder) -> Any:
-    if not run.config.is_file():
-        return None
-    config = run.read_config()
-    if not isinstance(config, dict):
-        raise ValueError(f"{run.config} holds no settings, so the seed of its run is unknown")
-    return config.get("seed_everything")
 
 
 def _short(class_path: Any) -> str:

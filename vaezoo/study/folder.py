@@ -11,7 +11,7 @@ from typing import Any
 
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
-from vaezoo.runs.resuming import furthest_checkpoint
+from vaezoo.runs.last import furthest_checkpoint
 
 TAIL = 1 << 16  # bytes of a log that are read for its last lines
 
