@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 import torch
 import yaml
+from lightning.fabric.utilities.cloud_io import get_filesystem
 
 from tests.cli.test_last import FIT, change, fit, the_run
 from tests.cli.test_stopping import same_state
@@ -93,12 +93,13 @@ def test_addresses_are_checked_as_paths_are(capsys: pytest.CaptureFixture[str]) 
     assert "the checkpoint was written with model.beta=4.0" in capsys.readouterr().err
     assert fit(2, last=address) == 0
     assert "is complete after step 2" in capsys.readouterr().out
-    with fsspec.open("memory://bucket/last.ckpt", "wb") as file:
+    bucket = get_filesystem("memory://bucket")
+    with bucket.open("memory://bucket/last.ckpt", "wb") as file:
         file.write(path.read_bytes())
     assert run([*TEST, "--model.beta=7", "--ckpt_path=memory://bucket/last.ckpt"]) == 1
     assert "the checkpoint was written with model.beta=4.0" in capsys.readouterr().err
     assert fit(4, last="memory://bucket/last.ckpt") == 0
-    with fsspec.open("memory://bucket/cut.ckpt", "wb") as file:
+    with bucket.open("memory://bucket/cut.ckpt", "wb") as file:
         file.write(path.read_bytes()[:-50])
     for name, why in (("cut", "is damaged"), ("none", "no checkpoint at memory://bucket/none.ckpt")):
         assert fit(6, last=f"memory://bucket/{name}.ckpt") == 1
@@ -141,7 +142,7 @@ def test_a_run_that_stopped_early_is_complete(capsys: pytest.CaptureFixture[str]
     [
         ("--data.test_size=12", "data.test_size=10 (now 12)"),
         ("--trainer.accumulate_grad_batches=2", "trainer.accumulate_grad_batches=1 (now 2)"),
-        ("--trainer.precision=bf16-mixed", "trainer.precision=None (now bf16-mixed)"),
+        ("--trainer.precision=bf16-mixed", "trainer.precision=32-true (now bf16-mixed)"),
     ],
 )
 def test_other_data_or_batches_need_to_be_allowed(option: str, change: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,14 +13,15 @@ from vaezoo.callbacks import BestCheckpoint, GuardFinite, LastCheckpoint, NoteSe
 
 # A run may go on elsewhere and in other ways of fetching the same batches.
 _FREE = ("data_dir", "download", "num_workers", "device_resident")
-_TRAINER = (
-    "accumulate_grad_batches",
-    "gradient_clip_algorithm",
-    "gradient_clip_val",
-    "limit_train_batches",
-    "overfit_batches",
-    "precision",
-)
+_TRAINER = {
+    "accumulate_grad_batches": 1,
+    "gradient_clip_algorithm": "norm",
+    "gradient_clip_val": None,
+    "limit_train_batches": 1.0,
+    "overfit_batches": 0.0,
+    "precision": "32-true",
+}
+"""Options of the Trainer that decide how a run goes on, and what Lightning takes where they are not given."""
 
 
 def settings_of(config: Namespace) -> dict[str, Any]:
@@ -33,7 +34,9 @@ def settings_of(config: Namespace) -> dict[str, Any]:
     arguments = given.as_dict() if given else {}
     found = {"seed_everything": config.seed_everything, "data": config.data.class_path.rpartition(".")[2]}
     found |= {f"data.{name}": arguments[name] for name in sorted(arguments) if name not in _FREE}
-    found |= {f"trainer.{name}": config.trainer[name] for name in _TRAINER}
+    for name, default in _TRAINER.items():
+        value = config.trainer[name]
+        found[f"trainer.{name}"] = default if value is None else value
     plain: dict[str, Any] = json.loads(json.dumps(found, default=_as_plain))
     return plain
 

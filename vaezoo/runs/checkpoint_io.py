@@ -9,8 +9,8 @@ from pathlib import Path, PurePath, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
-import fsspec
 import torch
+from lightning.fabric.utilities.cloud_io import get_filesystem
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from vaezoo.runs.files import DRAFT, atomic_write
@@ -73,7 +73,7 @@ def fetch_checkpoint(address: str) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / PurePosixPath(address).name
         try:
-            with fsspec.open(address, "rb") as source, path.open("wb") as file:
+            with get_filesystem(address).open(address, "rb") as source, path.open("wb") as file:
                 shutil.copyfileobj(source, file)
         except FileNotFoundError as error:
             raise FileNotFoundError(f"no checkpoint at {address}") from error
