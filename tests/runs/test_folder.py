@@ -121,9 +121,9 @@ def test_runs_that_start_in_the_same_second_have_folders_of_their_own(
 
 def test_a_command_that_fails_or_writes_nothing_leaves_no_folder() -> None:
     assert run(["fit", *FIT, "--model.beta=-1"]) == 1
-    assert not Path("runs/exp").exists()
+    assert not Path("runs").exists()
     assert run(["fit", *FIT, "--trainer.fast_dev_run=true"]) == 0
-    assert not Path("runs/exp").exists()
+    assert not Path("runs").exists()
 
 
 def test_a_checkpoint_that_was_read_is_handed_on_once_and_for_its_path_alone(tmp_path: Path) -> None:

@@ -150,10 +150,10 @@ def _made(folder: Path) -> bool:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a run's folder into which no file came, and its experiment's if it was the only one."""
+    """Remove a run's folder into which no file came, and likewise its experiment's and that of all runs."""
     with suppress(OSError):  # there is something in it
-        folder.rmdir()
-        folder.parent.rmdir()
+        for empty in (folder, folder.parent, folder.parent.parent):
+            empty.rmdir()
 
 
 def scores_of(checkpoint: Path, named: bool = False) -> Path:

@@ -54,8 +54,8 @@ def furthest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
             break
         except _UNUSABLE as error:
             skipped.append(error)
-    for error in skipped:
-        rank_zero_warn(f"{error}: {f'continuing from {found.path}' if found else 'it is left out'}")
+    for reason in skipped:
+        rank_zero_warn(f"{reason}: {f'continuing from {found.path}' if found else 'it is left out'}")
     return found
 
 
