@@ -5,9 +5,10 @@ READY := .venv/.ready
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup
 STEPS ?= 1000000
 MINUTES ?= 60
+N ?= 100
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all unit unit-all lint type format bench soak clean
+.PHONY: help install demo test test-all unit unit-all lint type format bench soak torture clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -54,6 +55,9 @@ bench: $(READY) ## measure ratios of speed, side by side in one run
 
 soak: $(READY) ## train for an hour (MINUTES=, STEPS=) with everything on; fails where memory, files or disk grow
 	$(BIN)/python -m tests.soak --steps $(STEPS) --minutes $(MINUTES)
+
+torture: $(READY) ## kill N random runs again and again (N=100); fails where one ends in another way than an undisturbed one
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --trials $(N)
 
 clean: ## remove .venv and everything that tools left behind
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build *.egg-info

@@ -132,6 +132,8 @@ class ImageDataModule(Factored, LightningDataModule):
             seed = int(os.environ.get("PL_GLOBAL_SEED", 0))
             epochs = Epochs(self.train_ids, self.batch_size, True, seed, self.labelled_ids, self.labelled_batch_size)
             self._training = self._loader(epochs, self._training_batch)
+            if self.trainer is not None:
+                self._training.limit = self.trainer.limit_train_batches
         return self._training
 
     def state_dict(self) -> dict[str, Any]:

@@ -104,6 +104,8 @@ class BatchLoader:
         self, fetch: Callable[[Tensor, int], Batch], epochs: Epochs, num_workers: int = 0, pin_memory: bool = False
     ) -> None:
         self.fetch, self.epochs, self.num_workers, self.pin_memory = fetch, epochs, num_workers, pin_memory
+        self.limit: float | None = None
+        """Batches of an epoch that the Trainer takes, or the share of them; all where None."""
         self._epoch = -1  # of the current iteration
         self._position = 0  # batches that it has handed out
         self._resumed = False  # whether that position comes from a saved state
@@ -132,11 +134,11 @@ class BatchLoader:
         A resuming Trainer may take one batch and start over. A resumed epoch goes on until its end, so that none is
         skipped.
         """
-        if not self._resumed or self._position >= len(self):
+        if not self._resumed or self._position >= self._taken():
             self._epoch, self._position = self._epoch + 1, 0
         for batch in self._fetched(self._epoch, self._position):
             self._position += 1
-            self._resumed &= self._position < len(self)
+            self._resumed &= self._position < self._taken()
             yield batch
 
     def state_dict(self) -> dict[str, Any]:
@@ -146,6 +148,12 @@ class BatchLoader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a saved position."""
         self._epoch, self._position, self._resumed = state["epoch"], state["position"], True
+
+    def _taken(self) -> int:
+        """Batches of an epoch after which the Trainer starts the next."""
+        if self.limit is None:
+            return len(self)
+        return min(self.limit, len(self)) if isinstance(self.limit, int) else int(self.limit * len(self))
 
     def _fetched(self, epoch: int, first: int) -> Iterator[Batch]:
         batches = self.epochs.batches(epoch, first)

@@ -23,7 +23,7 @@ from tests.helpers.paths import ROOT
 from tests.helpers.ranks import start_ranks
 from tests.helpers.toy import Numbered, ToyDataModule, ids_of
 from tests.helpers.zoo import MODELS, Make, a_batch, in_order, models, trainer
-from vaezoo.callbacks import GuardFinite, LastCheckpoint, NonFiniteError
+from vaezoo.callbacks import BestCheckpoint, GuardFinite, LastCheckpoint, NonFiniteError
 from vaezoo.cli.main import run
 from vaezoo.models import BetaVAE
 from vaezoo.models.base import VAE
@@ -329,3 +329,25 @@ def test_the_command_skips_where_it_is_told_to(tmp_path: Path, monkeypatch: pyte
         assert run([*FIT, "--trainer.callbacks=GuardFinite", "--trainer.callbacks.action=skip"]) == 0
     (rows,) = tmp_path.glob("runs/run/*/metrics.csv")
     assert list(csv.DictReader(rows.read_text().splitlines()))[-1]["skipped_steps"] == "1.0"
+
+
+@pytest.mark.parametrize("validation", ["warn", "stop"])
+def test_a_validation_that_is_not_finite_is_a_warning_or_an_error(validation: Any, tmp_path: Path) -> None:
+    best, last = BestCheckpoint(), LastCheckpoint()
+    guard = GuardFinite(validation=validation)
+    fit = trainer(tmp_path, 4, val_check_interval=2, callbacks=[guard, best, last], num_sanity_val_steps=0)
+    best.dirpath = last.dirpath = str(tmp_path)
+    seen = batches(4), batches(2, bad=(1,))
+    message = "not finite in the validation after step 2: val/recon, val/kl"
+    if validation == "stop":
+        with pytest.raises(NonFiniteError, match=message):
+            fit.fit(spoilt(steps=()), in_order(seen[0]), in_order(seen[1]))
+    else:
+        with pytest.warns(UserWarning, match=message):
+            fit.fit(spoilt(steps=()), in_order(seen[0]), in_order(seen[1]))
+    assert fit.global_step == (2 if validation == "stop" else 4)
+
+
+def test_what_to_do_about_a_validation_is_one_of_two() -> None:
+    with pytest.raises(ValueError, match="validation must be 'warn' or 'stop', not 'skip'"):
+        GuardFinite(validation="skip")  # type: ignore[arg-type]

@@ -119,6 +119,7 @@ def run(
     )
     best.dirpath = trainer.callbacks[-1].dirpath = str(folder / "checkpoints")  # type: ignore[attr-defined]
     data = loader(model, EPOCH * accumulate, workers), loader(model, 2, train=False)
+    data[0].limit = options.get("limit_train_batches")  # as a datamodule's loader takes it from its Trainer
     try:
         trainer.fit(model, *data, ckpt_path=checkpoint, weights_only=True)
     except SIGTERMException:

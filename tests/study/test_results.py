@@ -120,9 +120,13 @@ def test_progress_is_the_last_whole_line(tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    for attempt in ("a", "b"):
+    counts = {"total": {}, "current": {}}
+    places = ("epoch_progress", "epoch_loop.batch_progress", "epoch_loop.val_loop.batch_progress")
+    content = {"state_dict": {"x": torch.zeros(99)}, "loops": {"fit_loop": dict.fromkeys(places, counts)}}
+    content |= {"optimizer_states": [{}], "lr_schedulers": [], "callbacks": {}}
+    for step, attempt in enumerate(("a", "b")):
         (tmp_path / attempt / "checkpoints").mkdir(parents=True)
-        torch.save({"state_dict": {"x": torch.zeros(99)}}, tmp_path / attempt / "checkpoints" / "last.ckpt")
+        torch.save(content | {"global_step": step}, tmp_path / attempt / "checkpoints" / "last.ckpt")
     newest = tmp_path / "b" / "checkpoints" / "last.ckpt"
     assert JobFolder(tmp_path).checkpoint() == newest
     newest.write_bytes(newest.read_bytes()[:-50])

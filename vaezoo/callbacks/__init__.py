@@ -6,6 +6,7 @@ from vaezoo.callbacks.compile import Compile
 from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.guard import GuardFinite, NonFiniteError
 from vaezoo.callbacks.local_statistics import LocalStatistics
+from vaezoo.callbacks.note_settings import NoteSettings
 from vaezoo.callbacks.progress import ThroughputBar
 from vaezoo.callbacks.save_config import SaveConfig
 from vaezoo.callbacks.signals import StopOnSignal
@@ -19,6 +20,7 @@ __all__ = [
     "LastCheckpoint",
     "LocalStatistics",
     "NonFiniteError",
+    "NoteSettings",
     "SaveConfig",
     "StopOnSignal",
     "ThroughputBar",

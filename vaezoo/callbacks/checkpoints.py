@@ -1,13 +1,16 @@
 """The checkpoints from which an interrupted run continues."""
 
+import math
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 from weakref import proxy
 
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.callbacks import GradientAccumulationScheduler, ModelCheckpoint, WeightAveraging
 from lightning.pytorch.trainer.states import TrainerFn
+from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.models.lightning_private import (
     accumulates,
@@ -17,13 +20,15 @@ from vaezoo.models.lightning_private import (
 )
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.resuming import STOPPED_EARLY
 
 _NAMES = RunFolder(Path())
+_STEPS_BETWEEN_QUESTIONS = 10
 _LOSS, _UNSUPERVISED = "val/loss", "val/unsupervised"
 
 
 class LastCheckpoint(ModelCheckpoint):
-    """Keeps `last.ckpt` up to date: every few steps, when training ends and when `StopOnSignal` stops it.
+    """Keeps `last.ckpt` up to date: every few steps or minutes, when training ends and when `StopOnSignal` stops it.
 
     It is written between two optimizer steps only, after the validation where one is due, so that a run that continues
     from it repeats the unbroken one exactly. An error within a step therefore leaves the file as it was. The
@@ -31,15 +36,19 @@ class LastCheckpoint(ModelCheckpoint):
 
     Args:
         every_n_train_steps: Optimizer steps between two saves.
+        every_n_minutes: Minutes after which to save in any case, for models whose steps are slow; None for no limit.
     """
 
-    def __init__(self, every_n_train_steps: int = 1000) -> None:
+    def __init__(self, every_n_train_steps: int = 1000, every_n_minutes: float | None = 5.0) -> None:
         if every_n_train_steps < 1:
             raise ValueError(f"every_n_train_steps must be at least 1, not {every_n_train_steps}")
+        if every_n_minutes is not None and not every_n_minutes > 0:
+            raise ValueError(f"every_n_minutes must be above 0, or null, not {every_n_minutes}")
         super().__init__(
             filename=_NAMES.last.stem, every_n_train_steps=every_n_train_steps, enable_version_counter=False
         )
         self._interval, self._saved_step = every_n_train_steps, 0
+        self._seconds, self._saved_at = (every_n_minutes or math.inf) * 60, 0.0
         self._due = False
         self._validate_again = False
 
@@ -48,7 +57,10 @@ class LastCheckpoint(ModelCheckpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Count from the step that the run continues from, which is saved already."""
-        self._saved_step = trainer.global_step
+        for callback in trainer.callbacks:  # type: ignore[attr-defined]  # Lightning sets them from elsewhere
+            if isinstance(callback, GradientAccumulationScheduler):  # which waits for the next epoch's start
+                trainer.accumulate_grad_batches = callback.get_accumulate_grad_batches(trainer.current_epoch)
+        self._saved_step, self._saved_at = trainer.global_step, time.monotonic()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -57,7 +69,7 @@ class LastCheckpoint(ModelCheckpoint):
         if not _fitting(trainer) or accumulates(trainer):
             return
         step = trainer.global_step
-        self._due |= step != self._saved_step and step % self._interval == 0
+        self._due |= step != self._saved_step and (step % self._interval == 0 or self._time_is_up(trainer))
         self._due |= trainer.received_sigterm or step == trainer.max_steps
         if self._due and not validates_now(trainer):
             self._save(trainer)
@@ -71,29 +83,41 @@ class LastCheckpoint(ModelCheckpoint):
         """Nothing: Lightning would save at the end of an epoch without validation."""
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save the final state, unless the last step did."""
-        if self._saved_step != trainer.global_step and _fitting(trainer):
+        """Save the final state, unless the last step did, and that a callback ended the run where one did."""
+        if (self._saved_step != trainer.global_step or _stopped_early(trainer)) and _fitting(trainer):
             self._save(trainer)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Save where a signal stopped a validation, so that the run begins it again when it continues."""
         if trainer.received_sigterm and trainer.validating and _fitting(trainer):
+            for callback in trainer.callbacks:  # type: ignore[attr-defined]
+                if isinstance(callback, WeightAveraging):  # the validation took the average for the weights
+                    callback.on_validation_epoch_end(trainer, pl_module)
             self._validate_again = True
             self._save(trainer)
             self._validate_again = False
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Let a validation that was stopped begin again, and no other."""
+        """Let a validation that was stopped begin again, and no other; note where a callback ended the run."""
         (begin_validation_again if self._validate_again else complete_validation)(checkpoint)
+        checkpoint[STOPPED_EARLY] = _stopped_early(trainer)
+
+    def _time_is_up(self, trainer: Trainer) -> bool:
+        """Whether so many minutes have passed; several ranks, whose clocks differ, agree once in a while."""
+        up = time.monotonic() - self._saved_at >= self._seconds
+        if trainer.world_size == 1 or self._seconds == math.inf:
+            return up
+        asked = trainer.global_step % _STEPS_BETWEEN_QUESTIONS == 0
+        return asked and trainer.strategy.reduce_boolean_decision(up, all=False)
 
     def _save(self, trainer: Trainer) -> None:
         assert self.dirpath is not None
         path = Path(self.dirpath) / _NAMES.last.name
-        if trainer.is_global_zero and path.is_file():
+        if trainer.is_global_zero and path.is_file() and self._saved_step != trainer.global_step:
             link(path, path.with_name(_NAMES.previous.name))
         self.best_model_path = self.last_model_path = str(path)
         trainer.save_checkpoint(path)
-        self._saved_step, self._due = trainer.global_step, False
+        self._saved_step, self._saved_at, self._due = trainer.global_step, time.monotonic(), False
         if trainer.is_global_zero:
             for logger in trainer.loggers:
                 logger.after_save_checkpoint(proxy(self))  # loggers keep it: weakly, as Lightning's own callback
@@ -132,8 +156,14 @@ class BestCheckpoint(ModelCheckpoint):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on with the best score so far. Lightning forgets it in another folder, and keeps a worse checkpoint."""
+        if state_dict["best_model_score"] is None or self.dirpath is None:
+            return
+        # `read_checkpoint` lets the path mean the file beside the checkpoint, wherever that lies now.
         before = Path(state_dict["best_model_path"])
-        if state_dict["best_model_score"] is None or not before.is_file() or self.dirpath is None:
+        if before.name != _NAMES.best.name or not before.is_file():
+            rank_zero_warn(
+                f"no {_NAMES.best.name} lies beside the checkpoint: the best one is chosen anew from here on"
+            )
             return
         path = Path(self.dirpath) / _NAMES.best.name
         link(before, path)
@@ -150,6 +180,12 @@ def link(path: Path, name: Path) -> None:
             draft.hardlink_to(path)
         except OSError:
             shutil.copy2(path, draft)
+
+
+def _stopped_early(trainer: Trainer) -> bool:
+    """Whether a callback, as EarlyStopping, ends the run here; not before the least steps and epochs."""
+    enough = trainer.global_step >= (trainer.min_steps or 0) and trainer.current_epoch >= (trainer.min_epochs or 0)
+    return trainer.should_stop and enough and not trainer.received_sigterm
 
 
 def _fitting(trainer: Trainer) -> bool:

@@ -39,16 +39,24 @@ class GuardFinite(Callback):
         patience: Batches in a row that may be skipped; one more stops the run.
         every_n_steps: Optimizer steps from one look to the next when stopping; 1 on the CPU, the Trainer's log interval
             elsewhere, where None.
+        validation: What a validation loss that is not finite does while training is fine: "warn", or "stop". Such a
+            validation is never chosen over a finite one.
     """
 
     def __init__(
-        self, action: Literal["stop", "skip"] = "stop", patience: int = 10, every_n_steps: int | None = None
+        self,
+        action: Literal["stop", "skip"] = "stop",
+        patience: int = 10,
+        every_n_steps: int | None = None,
+        validation: Literal["warn", "stop"] = "warn",
     ) -> None:
         if action not in ("stop", "skip"):
             raise ValueError(f"action must be 'stop' or 'skip', not {action!r}")
+        if validation not in ("warn", "stop"):
+            raise ValueError(f"validation must be 'warn' or 'stop', not {validation!r}")
         if patience < 1 or (every_n_steps is not None and every_n_steps < 1):
             raise ValueError(f"patience and every_n_steps must be at least 1, not {patience} and {every_n_steps}")
-        self.action, self.patience, self.every_n_steps = action, patience, every_n_steps
+        self.action, self.patience, self.every_n_steps, self.validation = action, patience, every_n_steps, validation
         self.skipped_steps = 0
         self._in_a_row = 0
         self._skipped: bool | None = None  # in this batch; None before any update
@@ -112,6 +120,16 @@ class GuardFinite(Callback):
         if self.skipped_steps:
             pl_module.log("skipped_steps", float(self.skipped_steps))
 
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Look at the validation's loss, which no step and no checkpoint waits for."""
+        bad = [key for key, term in _terms(trainer, "val").items() if not term.isfinite()]
+        if trainer.sanity_checking or trainer.callback_metrics.get("val/loss", torch.zeros(())).isfinite():
+            return
+        message = f"not finite in the validation after step {trainer.global_step}: {', '.join(bad) or 'val/loss'}"
+        if self.validation == "stop":
+            raise NonFiniteError(f"{message}; checkpoints hold the weights from before")
+        rank_zero_warn(f"{message}; it is not the best, and GuardFinite with validation: stop ends the run there")
+
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Look at the last steps."""
         self._stop_at(trainer, self._look(trainer, pl_module))
@@ -167,10 +185,10 @@ class GuardFinite(Callback):
             raise NonFiniteError(f"{found.message(trainer)}{row}; checkpoints hold the weights from before")
 
 
-def _terms(trainer: Trainer) -> dict[str, Tensor]:
-    """Terms of this batch's loss as they were logged, without their sum and the details of each."""
+def _terms(trainer: Trainer, stage: str = "train") -> dict[str, Tensor]:
+    """Terms of the loss as they were logged, without their sum and the details of each."""
     logged = trainer.callback_metrics.items()
-    return {key: term for key, term in logged if re.fullmatch(r"train/(?!loss$)[^/]+", key)}
+    return {key: term for key, term in logged if re.fullmatch(rf"{stage}/(?!loss$)[^/]+", key)}
 
 
 def _nonfinite(state: Iterable[tuple[str, Tensor]]) -> list[str]:

@@ -19,6 +19,7 @@ from vaezoo.specs import family
 from vaezoo.text import did_you_mean, on_one_line
 
 _OWN_KEYS = (
+    "allow_changes",
     "ckpt_path",
     "config",
     "data",

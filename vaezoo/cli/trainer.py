@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import signal
-import time
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -13,27 +12,29 @@ import numpy as np
 import torch
 import yaml
 from jsonargparse import Namespace, get_loader, set_loader, set_parsing_settings
-from lightning.pytorch import Callback, Trainer
-from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
-from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
+from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.plugins import CheckpointIO
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from vaezoo.callbacks import (
-    BestCheckpoint,
-    GuardFinite,
-    LastCheckpoint,
-    StopOnSignal,
-    ThroughputBar,
-)
+from vaezoo.callbacks import StopOnSignal
+from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write, check_aliases
-from vaezoo.runs.folder import RunFolder
-from vaezoo.runs.resuming import open_checkpoint, require_same_model, require_unfinished, resolve_last
+from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
+from vaezoo.runs.last import resolve_last
+from vaezoo.runs.log import RunLog
+from vaezoo.runs.resuming import (
+    local_path,
+    open_checkpoint,
+    require_same_model,
+    require_same_settings,
+    require_unfinished,
+)
 from vaezoo.specs import find, import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
@@ -53,8 +54,16 @@ set_loader("yaml", _read_yaml, (yaml.YAMLError,))
 class ZooCLI(LightningCLI):
     """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
 
+    run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
     _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().__init__(*args, **kwargs)
+        finally:
+            if hasattr(self, "run_dir"):
+                remove_if_empty(self.run_dir)
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Options of the run's folder; the data's image shape and labels set the model's."""
@@ -66,6 +75,12 @@ class ZooCLI(LightningCLI):
             help="Name of the run's folder; the configuration file's by default.",
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
+        parser.add_argument(
+            "--allow_changes",
+            type=bool,
+            default=False,
+            help="Let fit continue a run with other data, batches or precision, or one that was stopped early.",
+        )
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
         # For models that have it; jsonargparse leaves out a link whose target the chosen class does not take.
         parser.link_arguments("data.label_sizes", "model.init_args.label_sizes", apply_on="instantiate")
@@ -83,6 +98,8 @@ class ZooCLI(LightningCLI):
             config.experiment = (
                 Path(str(files[0])).stem if files else config.model.class_path.rpartition(".")[2].lower()
             )
+        if config.get("ckpt_path"):
+            config.ckpt_path = local_path(config.ckpt_path)
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
             self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything)
@@ -97,15 +114,18 @@ class ZooCLI(LightningCLI):
         """Choose the run's folder, send every logger there, and let no checkpoint execute anything."""
         config = self.config[self.subcommand]
         config.weights_only = True
-        self.run_dir = _new_folder(Path(config.runs_dir) / config.experiment)
+        experiment = Path(config.runs_dir) / config.experiment
         # Says what is wrong with a checkpoint before anything is made.
-        if self._opened is None and (self.subcommand == "fit" or Path(config.get("ckpt_path") or "").is_file()):
-            self._opened = open_checkpoint(config.ckpt_path)
+        if self._opened is None:
+            self._opened = open_checkpoint(config.get("ckpt_path"))
         if self.subcommand == "fit":
+            check_callbacks(config.trainer.callbacks or [], self._opened is not None)
             if self._opened is not None:
-                require_unfinished(self._opened, config.trainer.max_steps, config.trainer.max_epochs)
-            for run in RunFolder.all_in(self.run_dir.parent):
+                limits = config.trainer.max_steps, config.trainer.max_epochs
+                require_unfinished(self._opened, *limits, config.allow_changes)
+            for run in RunFolder.all_in(experiment):
                 remove_stale_drafts(run.checkpoints)
+        self.run_dir = new_run_folder(experiment)
         self._fill_in_model(config, self._opened.content if self._opened else None)
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
@@ -123,11 +143,7 @@ class ZooCLI(LightningCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """A Trainer with a CSV log, checkpoints and a progress bar unless they are switched off."""
-        if self._opened is not None and self.subcommand == "fit":
-            require_same_model(self.model, self._opened.content)
-        data = self.config[self.subcommand].data.get("init_args")
-        if data is not None and "source" in data:
-            data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
+        settings = self._checked_settings(self.config[self.subcommand])
         # What was filled in for this run's logger, its folder and name, is not for a run that repeats it.
         self.config[self.subcommand].trainer.logger = self._given_logger
         config = self.config_init[self.subcommand].trainer
@@ -137,13 +153,7 @@ class ZooCLI(LightningCLI):
                 logger for logger in (given if isinstance(given, list) else [given]) if isinstance(logger, Logger)
             ]
             kwargs["logger"] = [
-                # Each row goes to disk at once: what a killed run has logged before its last checkpoint is not lost.
-                CSVLogger(
-                    self.run_dir.parent.parent,
-                    self.run_dir.parent.name,
-                    self.run_dir.name,
-                    flush_logs_every_n_steps=1,
-                ),
+                RunLog(self.run_dir),
                 *others,
             ]
         elif config.default_root_dir is None:
@@ -155,9 +165,7 @@ class ZooCLI(LightningCLI):
             # batch_size and the number of ranks decide.
             kwargs["check_val_every_n_epoch"] = None
         self._signals = StopOnSignal()
-        callbacks = [self._signals, *(config.callbacks or []), *_default_callbacks(config)]
-        # What the last checkpoint holds must include what the others note at the same step.
-        kwargs["callbacks"] = sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
+        kwargs["callbacks"] = all_callbacks(config, self._signals, settings)
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO(self._opened)]
@@ -166,11 +174,24 @@ class ZooCLI(LightningCLI):
         self._track(trainer)
         return trainer
 
+    def _checked_settings(self, config: Namespace) -> dict[str, Any]:
+        """Settings that checkpoints note; the model and they must be those of the checkpoint to start from."""
+        data = config.data.get("init_args")
+        if data is not None and "source" in data:
+            data.source = self.datamodule.source  # the saved configuration says "file" or "render", never "auto"
+        settings = settings_of(config)
+        if self._opened is not None:
+            require_same_model(self.model, self._opened.content)
+            if self.subcommand == "fit" and not config.allow_changes:
+                require_same_settings(settings, self._opened.content)
+        config.allow_changes = False  # this once: the saved configuration repeats the run as it is now
+        return settings
+
     def _track(self, trainer: Trainer) -> None:
         """Start the run on Weights & Biases, where it is logged there."""
         config = self.config[self.subcommand]
         for logger in trainer.loggers:
-            if isinstance(logger, CSVLogger):
+            if isinstance(logger, RunLog):
                 _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
             if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
                 facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
@@ -211,31 +232,3 @@ class ZooCLI(LightningCLI):
             print(f"run: {self.run_dir}")
             for picture in RunFolder(self.run_dir).all_pictures():
                 print(f"     {picture}")
-
-
-def _new_folder(experiment: Path) -> Path:
-    """A folder named after the time, the same for all ranks that this process starts."""
-    version = os.environ.get("VAEZOO_RUN", "") if "LOCAL_RANK" in os.environ else ""
-    if not version:
-        version = stamp = time.strftime("%Y%m%d-%H%M%S")
-        number = 1
-        while (experiment / version).exists():
-            number += 1
-            version = f"{stamp}-{number}"
-        os.environ["VAEZOO_RUN"] = version
-    return experiment / version
-
-
-def _default_callbacks(config: Namespace) -> list[Callback]:
-    """The guard, the last and the best checkpoint, and the progress bar, where the configuration names no others."""
-    given = config.callbacks or []
-    callbacks: list[Callback] = [] if any(isinstance(c, GuardFinite) for c in given) else [GuardFinite()]
-    if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):
-        callbacks.append(ThroughputBar())
-    if config.enable_checkpointing is not False:
-        checkpoints = [c for c in given if isinstance(c, Checkpoint)]
-        if all(isinstance(c, LastCheckpoint) for c in checkpoints):
-            callbacks.append(BestCheckpoint())
-        if not any(isinstance(c, LastCheckpoint) for c in checkpoints):
-            callbacks.append(LastCheckpoint())
-    return callbacks

@@ -169,6 +169,10 @@ class VAE(Autoencoder, Receiver):
         """Make the batch's noise a function of seed, rank and batch; Lightning restores the number of the batch."""
         seed_batch(self.trainer.global_rank, self.trainer.fit_loop.total_batch_idx, self.device)
 
+    def on_validation_batch_start(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Let terms that draw in evaluation, as a permutation, draw the same each time."""
+        seed_batch(self.trainer.global_rank, batch_idx, self.device, dataloader_idx)
+
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""
         loss = self._log_terms("train", batch)

@@ -47,6 +47,35 @@ def epochs_done(checkpoint: dict[str, Any]) -> int:
     return int(epochs["processed"] + (within and loop["epoch_loop.batch_progress"]["is_last_batch"]))
 
 
+def missing_state(checkpoint: dict[str, Any]) -> str:
+    """What a checkpoint lacks of the state of a training; empty where it is all there.
+
+    Lightning fails with a key that says nothing, or begins anew what is missing.
+    """
+    step, loops = checkpoint.get("global_step"), checkpoint.get("loops")
+    loop = loops.get("fit_loop") if isinstance(loops, dict) else None
+    progress = ("epoch_progress", "epoch_loop.batch_progress", _VALIDATION)
+    there = {
+        "number of steps (global_step)": isinstance(step, int) and not isinstance(step, bool) and step >= 0,
+        "progress of its epochs and batches (loops)": isinstance(loop, dict)
+        and all(_counts(loop, k) for k in progress),
+        "state of the optimizers (optimizer_states)": _full(checkpoint, "optimizer_states"),
+        "state of the schedulers (lr_schedulers)": isinstance(checkpoint.get("lr_schedulers"), list),
+        "state of the callbacks (callbacks)": isinstance(checkpoint.get("callbacks"), dict),
+    }
+    return next((name for name, present in there.items() if not present), "")
+
+
+def _counts(loop: dict[str, Any], name: str) -> bool:
+    progress = loop.get(name)
+    return isinstance(progress, dict) and all(isinstance(progress.get(part), dict) for part in ("total", "current"))
+
+
+def _full(checkpoint: dict[str, Any], name: str) -> bool:
+    states = checkpoint.get(name)
+    return isinstance(states, list) and bool(states) and all(isinstance(state, dict) for state in states)
+
+
 def begin_validation_again(checkpoint: dict[str, Any]) -> None:
     """Let a run go back to a validation whose first batch was begun and not finished.
 

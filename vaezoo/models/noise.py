@@ -1,4 +1,4 @@
-"""Noise of a training batch: a pure function of seed, rank and batch."""
+"""Noise of a batch: a pure function of seed, rank and batch."""
 
 import os
 import random
@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 
-def seed_batch(rank: int, batch: int, device: torch.device) -> None:
-    """Start the random numbers of torch, numpy and Python anew for one training batch.
+def seed_batch(rank: int, batch: int, device: torch.device, loader: int | None = None) -> None:
+    """Start the random numbers of torch, numpy and Python anew for one batch.
 
     A resumed run then draws what an unbroken one draws, from whatever batch on, with no generator's state in the
     checkpoint (which would have to hold one for each rank and device); and ranks that share a seed, as Lightning's do,
@@ -17,14 +17,16 @@ def seed_batch(rank: int, batch: int, device: torch.device) -> None:
 
     Args:
         rank: Global rank.
-        batch: Training batches before this one, over all epochs.
+        batch: Training batches before this one, over all epochs; in evaluation, its number in the loader.
         device: Where the model is.
+        loader: Number of the loader in evaluation, which then draws the same each time; None in training.
     """
     seed = os.environ.get("PL_GLOBAL_SEED")
     if seed is None:
         return
     # The spawn key sets these apart from the loaders' orders, which mix plain keys with the same function.
-    words = np.random.SeedSequence(int(seed), spawn_key=(rank, batch)).generate_state(3).tolist()
+    key = (rank, batch) if loader is None else (rank, batch, loader)
+    words = np.random.SeedSequence(int(seed), spawn_key=key).generate_state(3).tolist()
     # Not torch.manual_seed: without CUDA it takes a stack trace on each call.
     torch.default_generator.manual_seed(words[0])
     if device.type != "cpu":

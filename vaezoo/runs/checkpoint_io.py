@@ -2,12 +2,15 @@
 
 import errno
 import pickle
+import shutil
 import time
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
 import torch
+from lightning.fabric.utilities.cloud_io import get_filesystem
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from vaezoo.runs.files import DRAFT, atomic_write
@@ -40,9 +43,17 @@ def verify_checkpoint(path: Path) -> None:
         raise _damaged(path, f"the checksum of {record} is wrong")
 
 
-def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False) -> dict[str, Any]:
-    """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed."""
-    verify_checkpoint(path)
+def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False, verify: bool = True) -> dict[str, Any]:
+    """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed.
+
+    Args:
+        path: The file.
+        map_location: Device to load to, as in `torch.load`.
+        mmap: Read tensors only where they are used.
+        verify: Compare every byte with its checksum first; else for a look that decides nothing by itself.
+    """
+    if verify:
+        verify_checkpoint(path)
     try:
         checkpoint = torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
     except pickle.UnpicklingError as error:
@@ -53,7 +64,23 @@ def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False) -
         raise _damaged(path, error) from error  # torch's own reader is stricter about a zip file's directory
     if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("state_dict"), dict):
         raise ValueError(f"{path} is no checkpoint: it holds no state_dict; give one that vaezoo wrote")
+    _keep_paths_inside(checkpoint, path.parent)
     return checkpoint
+
+
+def fetch_checkpoint(address: str) -> dict[str, Any]:
+    """Load a checkpoint from afar, say `s3://…`, with the checks of one that lies here."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / PurePosixPath(address).name
+        try:
+            with get_filesystem(address).open(address, "rb") as source, path.open("wb") as file:
+                shutil.copyfileobj(source, file)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"no checkpoint at {address}") from error
+        try:
+            return read_checkpoint(path)
+        except (DamagedCheckpointError, ValueError) as error:
+            raise type(error)(str(error).replace(str(path), address)) from error
 
 
 def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
@@ -91,7 +118,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         """Save a checkpoint; `storage_options` must be None."""
-        if _remote(path) or storage_options is not None:
+        if is_remote(path) or storage_options is not None:
             super().save_checkpoint(checkpoint, path, storage_options)
         else:
             write_checkpoint(checkpoint, Path(path))
@@ -100,12 +127,10 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         self, path: str | Path, map_location: Any = lambda storage, _: storage, weights_only: bool | None = True
     ) -> dict[str, Any]:
         """Load a checkpoint; nothing in it is executed, whatever `weights_only` says."""
-        if _remote(path):
-            return super().load_checkpoint(path, map_location, weights_only=True)
         opened, self._opened = self._opened, None  # handed on once: whoever loads it may change it, and frees it
         if opened is not None and opened.path == Path(path):
             return opened.content
-        return read_checkpoint(Path(path), map_location)
+        return fetch_checkpoint(str(path)) if is_remote(path) else read_checkpoint(Path(path), map_location)
 
 
 def _save(checkpoint: dict[str, Any], file: IO[bytes]) -> None:
@@ -121,5 +146,28 @@ def _damaged(path: Path, reason: object) -> DamagedCheckpointError:
     return DamagedCheckpointError(f"{path} is damaged ({' '.join(str(reason).split())}){remedy}")
 
 
-def _remote(path: str | Path) -> bool:
+def is_remote(path: str | Path) -> bool:
+    """Whether a path is an address of somewhere else."""
     return "://" in str(path)
+
+
+def _keep_paths_inside(checkpoint: dict[str, Any], folder: Path) -> None:
+    """Let paths in the state of callbacks mean files beside the checkpoint, and no others.
+
+    They were true where and when the run was trained. Since then its folder may have moved, the current folder may be
+    another one, and whoever made the checkpoint may have named any file of the user's.
+    """
+
+    def beside(path: Any) -> str:
+        file = folder / PurePath(str(path)).name
+        return str(file) if file.is_file() and not file.is_symlink() else ""
+
+    callbacks = checkpoint.get("callbacks")
+    for state in callbacks.values() if isinstance(callbacks, dict) else ():
+        if isinstance(state, dict) and "dirpath" in state:
+            state["dirpath"] = str(folder)
+            for name in [name for name in state if name.endswith("_model_path")]:
+                state[name] = beside(state[name])
+            scores = state.get("best_k_models")
+            if isinstance(scores, dict):
+                state["best_k_models"] = {beside(path): score for path, score in scores.items() if beside(path)}

@@ -1,9 +1,14 @@
 """What lies where in a run's folder, `runs/<experiment>/<time>`: no other file spells these names."""
 
+import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from lightning.pytorch.utilities import rank_zero_only
 
 from vaezoo.runs.files import read_yaml, require_own_file
 
@@ -103,9 +108,9 @@ class RunFolder:
         return self.path / ("codes.npy" if rank is None else f"codes_{rank}.npy")
 
     def all_checkpoints(self) -> Iterator[Path]:
-        """Checkpoints to continue from: the last, the one before, then the others, newest first."""
+        """Checkpoints to continue from: the last, the one before, then the others, newest first; files alone."""
         first = [path for path in (self.last, self.previous) if path.is_file()]
-        others = (path for path in self.checkpoints.glob("*.ckpt") if path not in first)
+        others = (path for path in self.checkpoints.glob("*.ckpt") if path.is_file() and path not in first)
         yield from first
         yield from sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
 
@@ -121,6 +126,39 @@ class RunFolder:
         """
         require_own_file(self.config, self.path)
         return read_yaml(self.config)
+
+
+def new_run_folder(experiment: Path) -> Path:
+    """Make a folder named after the time, the same for all ranks that this process starts.
+
+    It is made here, before anything is written: of two runs that start in the same second, each has its own.
+    """
+    if "LOCAL_RANK" in os.environ and (name := os.environ.get("VAEZOO_RUN")):
+        return experiment / name
+    name = stamp = time.strftime("%Y%m%d-%H%M%S")
+    number = 1
+    while not _made(experiment / name):
+        number += 1
+        name = f"{stamp}-{number}"
+    os.environ["VAEZOO_RUN"] = name
+    return experiment / name
+
+
+def _made(folder: Path) -> bool:
+    if getattr(rank_zero_only, "rank", 0):  # started by a launcher: the first rank says where files go
+        return not folder.exists()
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove a run's folder into which no file came, and likewise its experiment's and that of all runs."""
+    with suppress(OSError):  # there is something in it
+        for empty in (folder, folder.parent, folder.parent.parent):
+            empty.rmdir()
 
 
 def scores_of(checkpoint: Path, named: bool = False) -> Path:

@@ -1,88 +1,83 @@
-"""From which checkpoint a run continues, and whether it may."""
+"""Whether a run may continue from a checkpoint."""
 
-import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
+from lightning.pytorch.utilities import rank_zero_only
 
 from vaezoo.models.base import VAE
-from vaezoo.models.lightning_private import epochs_done
-from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
-from vaezoo.runs.folder import RunFolder
+from vaezoo.models.lightning_private import epochs_done, missing_state
+from vaezoo.runs.checkpoint_io import OpenCheckpoint, fetch_checkpoint, is_remote, read_checkpoint
 from vaezoo.specs import public, with_public_names
-from vaezoo.text import printable
+
+SETTINGS, STOPPED_EARLY = "settings", "stopped_early"
+"""Where a checkpoint notes what else decides how its run goes on, and that a callback ended it."""
 
 
 class NothingToDo(Exception):  # noqa: N818  # not an error
     """A run that is asked to continue is complete."""
 
 
-def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, Any]:
-    """The experiment's newest checkpoint, if there is one, read once, and the seed of its run.
-
-    The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
-
-    Args:
-        experiment: Folder of the experiment's runs.
-        seed: Only runs of this seed count: those of several share a folder. True stands for any.
-    """
-    if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
-        path = os.environ["VAEZOO_LAST"]
-        opened = open_checkpoint(path) if path else None
-    else:
-        opened = newest_checkpoint(experiment, seed)
-        os.environ["VAEZOO_LAST"] = str(opened.path) if opened else ""
-    if opened is None:
-        _say(f"no checkpoint in {experiment} to continue from: starting afresh")
-        return None, seed
-    return opened, _seed(RunFolder.of(opened.path)) if seed is True else seed
+@rank_zero_only
+def say(line: str) -> None:
+    """Print a line, once."""
+    print(line)
 
 
-def newest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
-    """The newest checkpoint that can be loaded, read; runs are tried from the latest on.
-
-    Args:
-        experiment: Folder of the experiment's runs.
-        seed: Only runs of this seed count. True stands for any.
-    """
-    damaged: DamagedCheckpointError | None = None
-    for run in reversed(RunFolder.all_in(experiment)):
-        for path in run.all_checkpoints() if seed is True or _seed(run) == seed else ():
-            try:
-                opened = OpenCheckpoint(path, read_checkpoint(path))
-            except DamagedCheckpointError as error:
-                damaged = damaged or error
-                continue
-            if damaged:
-                rank_zero_warn(f"{damaged}: continuing from {path}")
-            return opened
-    if damaged:
-        rank_zero_warn(f"{damaged}, and no other checkpoint can be loaded")
-    return None
+def local_path(path: str) -> str:
+    """A path without the `file://` that may be before it."""
+    return url2pathname(urlsplit(path).path) if path.startswith("file://") else path
 
 
 def open_checkpoint(path: str | None) -> OpenCheckpoint | None:
-    """Read the checkpoint that a command starts from; None where there is none, or Lightning fetches it from afar."""
-    return None if path is None or "://" in path else OpenCheckpoint(Path(path), read_checkpoint(Path(path)))
+    """Read the checkpoint that a command starts from, wherever it lies; None where there is none."""
+    if path is None:
+        return None
+    return OpenCheckpoint(Path(path), fetch_checkpoint(path) if is_remote(path) else read_checkpoint(Path(path)))
 
 
-def require_unfinished(checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None) -> None:
+def require_resumable(path: Path, checkpoint: dict[str, Any]) -> None:
+    """Refuse a checkpoint without the state of a training: Lightning would begin anew what is missing, or fail."""
+    missing = missing_state(checkpoint)
+    if missing:
+        raise ValueError(
+            f"{path} holds no {missing}, so no training can continue from it: give a last.ckpt of a run, which does"
+        )
+
+
+def require_unfinished(
+    checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None, allow_changes: bool = False
+) -> None:
     """Say from where a fit continues.
+
+    Args:
+        checkpoint: The checkpoint.
+        max_steps: Limit of the fit; -1 is none.
+        max_epochs: Another; -1 and None are none.
+        allow_changes: Go on with a run that was stopped early.
 
     Raises:
         NothingToDo: The run is complete under these limits.
     """
-    path, step = checkpoint.path, checkpoint.content["global_step"]
+    path = checkpoint.path
+    require_resumable(path, checkpoint.content)
+    step = checkpoint.content["global_step"]
     if _complete(checkpoint.content, max_steps, max_epochs):
         raise NothingToDo(
             f"the run of {path} is complete after step {step}: nothing to do; a higher limit lets it go on"
         )
-    _say(f"continuing from {path}, step {step}")
+    if checkpoint.content.get(STOPPED_EARLY) and not allow_changes:
+        raise NothingToDo(
+            f"the run of {path} is complete: it stopped early, after step {step}, as by EarlyStopping or max_time; "
+            "nothing to do; --allow_changes true lets it go on"
+        )
+    say(f"continuing from {path}, step {step}")
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
-    """Refuse to go on with another model than the one that wrote a checkpoint."""
+    """Refuse to use a checkpoint with another model than the one that wrote it."""
     ours, theirs = model.spec["class_path"], public(str(checkpoint.get("model_class")))
     if theirs != ours:
         raise ValueError(f"the checkpoint holds a {_short(theirs)}, the configuration names a {_short(ours)}")
@@ -95,13 +90,28 @@ def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
         if before != value:
             raise ValueError(
                 f"the checkpoint was written with model.{name}={before}, the configuration says {value}: a run goes on "
-                "as it began, start a new one for another model"
+                "and is tested as it began; start a new one for another model"
             )
 
 
-@rank_zero_only
-def _say(line: str) -> None:
-    print(printable(line))
+def require_same_settings(settings: dict[str, Any], checkpoint: dict[str, Any]) -> None:
+    """Refuse to go on with other data, batches or precision than those that a checkpoint notes.
+
+    Args:
+        settings: What this run does, by the names of the options.
+        checkpoint: The checkpoint; one of an earlier version notes nothing.
+    """
+    noted = checkpoint.get(SETTINGS)
+    before = noted if isinstance(noted, dict) else {}
+    if changes := [
+        f"{name}={before[name]} (now {value})"
+        for name, value in settings.items()
+        if name in before and before[name] != value
+    ]:
+        raise ValueError(
+            f"the checkpoint was written with {', '.join(changes)}: a run goes on as it began; give the same settings, "
+            "start a new run, or allow the change with --allow_changes true"
+        )
 
 
 def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None) -> bool:
@@ -109,10 +119,6 @@ def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None
     if 0 <= max_steps <= checkpoint["global_step"]:
         return True
     return max_epochs is not None and 0 <= max_epochs <= epochs_done(checkpoint)
-
-
-def _seed(run: RunFolder) -> Any:
-    return run.read_config().get("seed_everything") if run.config.is_file() else None
 
 
 def _short(class_path: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
-from vaezoo.runs.resuming import newest_checkpoint
+from vaezoo.runs.last import furthest_checkpoint
 
 TAIL = 1 << 16  # bytes of a log that are read for its last lines
 
@@ -48,8 +48,8 @@ class JobFolder:
             draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def checkpoint(self) -> Path | None:
-        """The newest checkpoint of all attempts that can be loaded."""
-        found = newest_checkpoint(self.path, seed=True)
+        """The checkpoint of all attempts that is furthest in training and can be loaded."""
+        found = furthest_checkpoint(self.path, seed=True)
         return found.path if found else None
 
     def logs(self) -> list[Path]:

@@ -1,0 +1,130 @@
+"""Which checkpoint `--ckpt_path last` continues from, whatever lies in the experiment's folder."""
+
+import os
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.helpers.commands import MODELS, NETWORK, SMALL
+from vaezoo.cli.main import run
+from vaezoo.runs.checkpoint_io import read_checkpoint
+from vaezoo.runs.folder import RunFolder
+
+FIT = [
+    *("fit", *MODELS["beta"], NETWORK, SMALL, "--experiment=exp"),
+    *("--trainer.val_check_interval=2", "--trainer.num_sanity_val_steps=0", "--trainer.limit_val_batches=1"),
+    *("--trainer.enable_progress_bar=false", "--trainer.enable_model_summary=false", "--trainer.accelerator=cpu"),
+    *("--trainer.callbacks=LastCheckpoint", "--trainer.callbacks.every_n_train_steps=2"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def fit(steps: int, *more: str, last: str = "last") -> int:
+    return run([*FIT, f"--trainer.max_steps={steps}", f"--ckpt_path={last}", *more])
+
+
+def the_run() -> RunFolder:
+    (folder,) = RunFolder.all_in(Path("runs/exp"))
+    return folder
+
+
+def change(path: Path, **parts: Any) -> None:
+    """Write a checkpoint again without the parts that are None, and with others in place of its own."""
+    content = read_checkpoint(path) | parts
+    path.unlink()  # not through a hard link
+    torch.save({key: value for key, value in content.items() if value is not None}, path)
+
+
+def test_a_best_checkpoint_that_was_taken_over_is_not_the_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(6) == 0
+    first = the_run()
+    taken_over = RunFolder(Path("runs/exp/29990101-000000"))  # of a run that was killed before it saved anything
+    taken_over.checkpoints.mkdir(parents=True)
+    shutil.copy(first.config, taken_over.config)
+    shutil.copy(first.previous, taken_over.best)
+    assert fit(8) == 0
+    assert f"continuing from {first.last}, step 6" in capsys.readouterr().out
+
+
+def test_the_furthest_run_counts_and_not_the_name_of_its_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(2) == 0
+    old = the_run()
+    assert fit(4) == 0
+    _, new = RunFolder.all_in(Path("runs/exp"))
+    back = new.path.rename("runs/exp/19700101-000000")  # a clock that was set back
+    copied = Path(shutil.copytree(old.path, "runs/exp/29990101-000000"))
+    os.utime(copied / "checkpoints" / "last.ckpt")
+    assert fit(4) == 0
+    assert f"the run of {RunFolder(back).last} is complete after step 4" in capsys.readouterr().out
+    assert fit(6) == 0
+    assert f"continuing from {RunFolder(back).last}, step 4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "warning"),
+    [("", "holds no settings"), ("- 1", "holds no settings"), ("a: [", "is no YAML"), ("a: \0", "is no YAML")],
+    ids=["empty", "list", "cut off", "bytes"],
+)
+def test_a_damaged_configuration_does_not_block_other_runs(
+    content: str, warning: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(2) == 0
+    first = the_run()
+    odd = RunFolder(Path(shutil.copytree(first.path, "runs/exp/29990101-000000")))
+    odd.config.write_text(content)
+    with pytest.warns(UserWarning, match=rf"config.yaml {warning}.*: continuing from"):
+        assert fit(4) == 0
+    assert f"continuing from {first.last}, step 2" in capsys.readouterr().out
+
+
+def test_odd_checkpoints_do_not_block_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(2) == 0
+    first = the_run()
+    first.checkpoints.joinpath("dangling.ckpt").symlink_to("nowhere")
+    first.checkpoints.joinpath("folder.ckpt").mkdir()
+    os.mkfifo(first.checkpoints / "fifo.ckpt")
+    first.checkpoints.joinpath("text.ckpt").write_text("no zip file")
+    torch.save({"state_dict": {}, "odd": Path()}, first.checkpoints / "odd.ckpt")
+    torch.save([1], first.checkpoints / "list.ckpt")
+    weights = first.checkpoints / "weights.ckpt"
+    torch.save(read_checkpoint(first.last) | {"optimizer_states": [], "global_step": 100}, weights)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert fit(4) == 0
+    text = "\n".join(str(warning.message) for warning in said)
+    assert "text.ckpt is damaged" in text
+    assert "odd.ckpt holds more than" in text
+    assert "list.ckpt is no checkpoint" in text
+    assert "weights.ckpt holds no state of the optimizers" in text
+    assert f"continuing from {first.last}, step 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("parts", "missing"),
+    [
+        ({"loops": {}}, "progress of its epochs and batches (loops)"),
+        ({"loops": {"fit_loop": {}}}, "progress of its epochs and batches (loops)"),
+        ({"optimizer_states": []}, "state of the optimizers (optimizer_states)"),
+        ({"optimizer_states": None}, "state of the optimizers (optimizer_states)"),
+        ({"global_step": None}, "number of steps (global_step)"),
+        ({"lr_schedulers": None}, "state of the schedulers (lr_schedulers)"),
+        ({"callbacks": None}, "state of the callbacks (callbacks)"),
+    ],
+    ids=str,
+)
+def test_a_checkpoint_with_missing_parts_is_no_start(
+    parts: dict[str, Any], missing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(2) == 0
+    path = the_run().last
+    change(path, **parts)
+    assert fit(4, last=str(path)) == 1
+    assert f"{path} holds no {missing}, so no training can continue from it" in capsys.readouterr().err

@@ -1,0 +1,95 @@
+"""Which checkpoint of an experiment `--ckpt_path last` means."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch.utilities import rank_zero_warn
+
+from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
+from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.resuming import open_checkpoint, require_resumable, say
+
+_UNUSABLE = (OSError, ValueError, DamagedCheckpointError)
+
+
+def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, Any]:
+    """The experiment's checkpoint that is furthest in training, if there is one, read once, and the seed of its run.
+
+    The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
+
+    Args:
+        experiment: Folder of the experiment's runs.
+        seed: Only runs of this seed count: those of several share a folder. True stands for any.
+    """
+    if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
+        path = os.environ["VAEZOO_LAST"]
+        opened = open_checkpoint(path) if path else None
+    else:
+        opened = furthest_checkpoint(experiment, seed)
+        os.environ["VAEZOO_LAST"] = str(opened.path) if opened else ""
+    if opened is None:
+        say(f"no checkpoint in {experiment} to continue from: starting afresh")
+        return None, seed
+    return opened, _seed(RunFolder.of(opened.path)) if seed is True else seed
+
+
+def furthest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
+    """The checkpoint with the most steps behind it that can be continued from, read; others are warned about.
+
+    Clocks, names and folders have no say, as they change: a run may be copied, or hold the best checkpoint of the one
+    that it continues. Of several at the same step, one called last is taken, of the latest run.
+
+    Args:
+        experiment: Folder of the experiment's runs.
+        seed: Only runs of this seed count. True stands for any.
+    """
+    skipped: list[Exception] = []
+    steps = {path: step for run in reversed(RunFolder.all_in(experiment)) for path, step in _steps(run, seed, skipped)}
+    found = None
+    for path in sorted(steps, key=lambda path: (-steps[path], _rank(path))):
+        try:
+            found = OpenCheckpoint(path, read_checkpoint(path))  # every byte of it is verified
+            break
+        except _UNUSABLE as error:
+            skipped.append(error)
+    for reason in skipped:
+        rank_zero_warn(f"{reason}: {f'continuing from {found.path}' if found else 'it is left out'}")
+    return found
+
+
+def _steps(run: RunFolder, seed: Any, skipped: list[Exception]) -> Iterator[tuple[Path, int]]:
+    """Checkpoints of a run to continue from, and the steps behind them; why others are left out goes to `skipped`."""
+    try:
+        counts = seed is True or _seed(run) == seed
+    except _UNUSABLE as error:
+        skipped.append(error)
+        return
+    for path in run.all_checkpoints() if counts else ():
+        try:
+            yield path, _peek(path)
+        except _UNUSABLE as error:
+            skipped.append(error)
+
+
+def _peek(path: Path) -> int:
+    """Steps behind a checkpoint; reads the names in it and no tensor."""
+    content = read_checkpoint(path, mmap=True, verify=False)
+    require_resumable(path, content)
+    return int(content["global_step"])
+
+
+def _rank(path: Path) -> int:
+    """Which of several checkpoints at one step is taken: the last one holds what the others noted there."""
+    names = [RunFolder.of(path).last.name, RunFolder.of(path).previous.name]
+    return names.index(path.name) if path.name in names else len(names)
+
+
+def _seed(run: RunFolder) -> Any:
+    if not run.config.is_file():
+        return None
+    config = run.read_config()
+    if not isinstance(config, dict):
+        raise ValueError(f"{run.config} holds no settings, so the seed of its run is unknown")
+    return config.get("seed_everything")
