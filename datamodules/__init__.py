@@ -1,23 +1,31 @@
-"""LightningDataModules of the datasets that the papers use."""
+"""LightningDataModules of the datasets that the field uses."""
 
 from datamodules.base import ImageDataModule
 from datamodules.blobs import BlobsDataModule
+from datamodules.cars3d import Cars3DDataModule
 from datamodules.celeba import CelebAClassesDataModule, CelebADataModule
 from datamodules.chairs import ChairsDataModule
 from datamodules.dsprites import DSpritesDataModule
+from datamodules.falcor3d import Falcor3DDataModule
 from datamodules.isaac3d import Isaac3DDataModule
 from datamodules.mnist import FashionMNISTDataModule, MNISTDataModule
+from datamodules.mpi3d import MPI3DDataModule
 from datamodules.shapes3d import Shapes3DDataModule
+from datamodules.smallnorb import SmallNORBDataModule
 
 __all__ = [
     "BlobsDataModule",
+    "Cars3DDataModule",
     "CelebAClassesDataModule",
     "CelebADataModule",
     "ChairsDataModule",
     "DSpritesDataModule",
+    "Falcor3DDataModule",
     "FashionMNISTDataModule",
     "ImageDataModule",
     "Isaac3DDataModule",
     "MNISTDataModule",
+    "MPI3DDataModule",
     "Shapes3DDataModule",
+    "SmallNORBDataModule",
 ]

@@ -67,8 +67,9 @@ def _row(path: Path) -> tuple[str, ...]:
 def _needs_files(data: type[ImageDataModule]) -> str:
     if getattr(data, "source", "auto") != "file":  # "auto" draws, as "render" does
         return "no"
-    arguments = {name for cls in data.__mro__ for name in inspect.signature(cls.__init__).parameters}
-    return "download" if "download" in arguments else "yes"
+    constructors = [vars(cls)["__init__"] for cls in data.__mro__ if "__init__" in vars(cls)]
+    can_fetch = any("download" in inspect.signature(constructor).parameters for constructor in constructors)
+    return "download" if can_fetch else "yes"
 
 
 def _copy(name: str, folder: Path) -> None:
