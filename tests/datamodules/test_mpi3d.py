@@ -1,8 +1,10 @@
 """MPI3D from small files in the official layout."""
 
+import io
 from math import prod
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -58,6 +60,15 @@ def test_another_layout(tmp_path: Path, pixels: Any, complaint: str) -> None:
 def test_another_array(tmp_path: Path) -> None:
     np.savez(tmp_path / "mpi3d_toy.npz", pictures=PIXELS)
     with pytest.raises(ValueError, match=r"mpi3d_toy\.npz is not the official file \(.*images\.npy"):
+        Small(data_dir=tmp_path).prepare_data()
+
+
+def test_more_than_the_pictures(tmp_path: Path) -> None:
+    array = io.BytesIO()
+    np.save(array, PIXELS)
+    with ZipFile(tmp_path / "mpi3d_toy.npz", "w") as archive:
+        archive.writestr("images.npy", array.getvalue() + b"more")
+    with pytest.raises(ValueError, match=r"mpi3d_toy\.npz is not the official file \(images goes on after the last"):
         Small(data_dir=tmp_path).prepare_data()
 
 
