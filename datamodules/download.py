@@ -16,7 +16,7 @@ PAUSE = 1.0  # seconds between attempts
 BLOCK = 1 << 16
 
 
-def download(url: str, target: Path, md5: str, timeout: float = 30) -> None:
+def download(url: str, target: Path, md5: str | None, timeout: float = 30) -> None:
     """Fetch a file unless it is there.
 
     What has come is kept in `<target>.part` and a later call goes on from there.
@@ -24,7 +24,7 @@ def download(url: str, target: Path, md5: str, timeout: float = 30) -> None:
     Args:
         url: Address of the file.
         target: Where it goes, whole or not at all.
-        md5: Checksum that it must have.
+        md5: Checksum that it must have; None where none is known.
         timeout: Seconds without a byte after which the connection is given up.
 
     Raises:
@@ -50,7 +50,7 @@ def download(url: str, target: Path, md5: str, timeout: float = 30) -> None:
         ) from error
 
 
-def _fetch(url: str, target: Path, part: Path, md5: str, timeout: float) -> None:
+def _fetch(url: str, target: Path, part: Path, md5: str | None, timeout: float) -> None:
     reason = ""
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE if attempt else 0)
@@ -59,7 +59,7 @@ def _fetch(url: str, target: Path, part: Path, md5: str, timeout: float) -> None
         except _TransferError as error:
             reason = str(error)
             continue
-        if _md5(part) == md5:
+        if md5 is None or _md5(part) == md5:
             part.replace(target)
             return
         part.unlink()  # damaged, or pieces of two versions: there is nothing to resume

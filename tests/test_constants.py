@@ -48,6 +48,12 @@ def nie(data: str, tau: float, labels: int, terms: dict[str, Any]) -> Row:
     return row("LaRVAE", data, model_unsupervised=terms, **budget, **own)
 
 
+def locatello(model: str, data: str, **weight: float) -> Row:
+    """Locatello et al., 2019: disentanglement_lib's unsupervised_study_v1, sweep.py and shared.gin."""
+    budget = {"model_latent_dim": 10, "model_lr": 1e-4, "data_batch_size": 64, "trainer_max_steps": 300_000}
+    return row(model, data, model_network="LocatelloNetwork()", **ALL, **budget, **weight)
+
+
 SHAPES, SPRITES, ISAAC = "Shapes3DDataModule", "DSpritesDataModule", "Isaac3DDataModule"
 CELEBA, CHAIRS, MNIST, BLOBS = "CelebADataModule", "ChairsDataModule", "MNISTDataModule", "BlobsDataModule"
 MASKS = {"data_mask": True, "data_test_models": 0.2, "data_val_size": 0, "data_models_file": None}
@@ -227,6 +233,15 @@ CONSTANTS = {
         model_lr=5e-4,
         model_network="BurgessNetwork()",
     ),
+    **{
+        f"{name}_{data.removesuffix('DataModule').lower()}": locatello(model, data, **weight)
+        for name, model, weight in (
+            ("betavae", "BetaVAE", {"model_beta": 4.0}),
+            ("tcvae", "TCVAE", {"model_beta": 6.0}),
+            ("factorvae", "FactorVAE", {"model_gamma": 30.0, "model_discriminator_lr": 1e-4}),
+        )
+        for data in ("MPI3DDataModule", "Cars3DDataModule", "SmallNORBDataModule", "Falcor3DDataModule")
+    },
     "betavae_3dshapes": row("BetaVAE", SHAPES, model_beta=4.0),
     "vae_3dshapes": row("VAE", SHAPES, model_latents={"z": ("GaussianLatent", {"dim": 10})}),
 }

@@ -2,14 +2,21 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import yaml
 
 import vaezoo
-from datamodules import Isaac3DDataModule
-from tests.helpers.datasets import celeba, chairs, folder as own, isaac3d, mnist
+from datamodules import (
+    Cars3DDataModule,
+    Falcor3DDataModule,
+    Isaac3DDataModule,
+    MPI3DDataModule,
+    SmallNORBDataModule,
+)
+from tests.helpers.datasets import cars3d, celeba, chairs, falcor3d, folder as own, isaac3d, mnist, mpi3d, smallnorb
 from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
 
@@ -22,6 +29,13 @@ PICTURES = {
     "SavePriors": "prior_u",
     "SaveTransfers": "transfers",
     "SavePositionMaps": "position_maps",
+}
+GRIDS: dict[Any, Any] = {  # and their small layouts
+    Isaac3DDataModule: isaac3d,
+    Falcor3DDataModule: falcor3d,
+    MPI3DDataModule: mpi3d,
+    Cars3DDataModule: cars3d,
+    SmallNORBDataModule: smallnorb,
 }
 FEW = ["--data.val_size=24", "--data.test_size=4"]  # enough for MIG, and quick to encode
 SOME = ["--data.val_size=24", "--data.test_size=40"]  # enough for DCI, whose trees are the dearest part
@@ -41,7 +55,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     celeba.write(folder)
     chairs.write(folder)
-    isaac3d.write(folder)
+    for layout in GRIDS.values():
+        layout.write(folder)
     own.table(folder / "photos.csv", own.write(folder / "photos", 80))
     for name in ("MNIST", "FashionMNIST"):
         mnist.write(folder / name / "raw", "train", mnist.pictures(300, 0), torch.arange(300) % 10)
@@ -56,7 +71,9 @@ def test_an_experiment_trains_and_leaves_a_complete_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     celeba.take_any_checksum(monkeypatch)
-    monkeypatch.setattr(Isaac3DDataModule, "factors", isaac3d.Small.factors)
+    for data_class, layout in GRIDS.items():
+        monkeypatch.setattr(data_class, "factors", layout.Small.factors)
+    monkeypatch.setattr(SmallNORBDataModule, "toys", smallnorb.Small.toys)
     given = yaml.safe_load(config.read_text())
     options = ["--data.batch_size=4", "--trainer.max_steps=2", "--trainer.limit_val_batches=1"]
     options += ["--trainer.val_check_interval=2"]

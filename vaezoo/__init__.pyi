@@ -42,6 +42,7 @@ from .nn.networks import (
     DenseNetwork as DenseNetwork,
     JointVAENetwork as JointVAENetwork,
     LaRVAENetwork as LaRVAENetwork,
+    LocatelloNetwork as LocatelloNetwork,
     Network as Network,
     PartedVAENetwork as PartedVAENetwork,
 )

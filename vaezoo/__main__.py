@@ -10,7 +10,8 @@ vaezoo: disentangled representation learning with variational autoencoders
 usage: vaezoo COMMAND [--config FILE] [options]
 
 commands:
-  fit         train a model:            vaezoo fit --config experiments/betavae_3dshapes.yaml
+  experiments what comes with vaezoo:   vaezoo experiments; vaezoo experiments copy betavae_3dshapes .
+  fit         train a model:            vaezoo fit --config betavae_3dshapes
   validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN/checkpoints/last.ckpt
   test        losses on test data
   predict     codes of the test images
@@ -18,11 +19,11 @@ commands:
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
   traverse    pictures of the latents:  vaezoo traverse --ckpt_path RUN/checkpoints/best.ckpt
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
-  study       many runs from one file:  vaezoo study experiments/studies/larvae_rates.yaml --dry_run
+  study       many runs from one file:  vaezoo study larvae_rates --dry_run
   reproduce   a paper's numbers:        vaezoo reproduce welavae_table1 --budget short
 
 common options:
-  --config FILE            configuration; may be given more than once, later ones win
+  --config FILE            configuration, or the name of one; may be given more than once, later ones win
   --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
   --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000

@@ -123,7 +123,7 @@ def _not_literal(choices: str, value: str) -> str:
 
 def _missing(names: str) -> str:
     options = " and ".join(f"--{name.rpartition('.')[2].strip()}" for name in names.split(","))
-    return f"{options} missing: give --config FILE, for example one of experiments/, or {options} by name"
+    return f"{options} missing: give --config FILE, or a name that vaezoo experiments lists, or {options} by name"
 
 
 def _not_yaml(problem: str) -> str:

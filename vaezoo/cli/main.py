@@ -14,6 +14,7 @@ from datamodules.table_files import read_table
 from vaezoo.callbacks import NonFiniteError, SaveConfig
 from vaezoo.cli.common import HELP, imported, split_common_options
 from vaezoo.cli.errors import explain_argument
+from vaezoo.cli.experiments import name_to_path, run_experiments
 from vaezoo.cli.failures import explain
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation.command import run_evaluate
@@ -34,6 +35,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "dashboard": run_dashboard,
     "study": run_study,
     "reproduce": run_reproduce,
+    "experiments": run_experiments,
 }
 
 
@@ -88,5 +90,5 @@ def _run_command(args: list[str]) -> None:
         auto_configure_optimizers=False,
         save_config_callback=SaveConfig,
         parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
-        args=args,
+        args=name_to_path(args),
     )

@@ -15,6 +15,7 @@ __all__ = [
     "DenseNetwork",
     "JointVAENetwork",
     "LaRVAENetwork",
+    "LocatelloNetwork",
     "Network",
     "PartedVAENetwork",
     "Shape",
@@ -142,6 +143,13 @@ class DenseNetwork(Network):
         for layer in heads.modules():
             if isinstance(layer, nn.Linear):
                 glorot(layer)
+
+
+class LocatelloNetwork(ConvNetwork):
+    """disentanglement_lib's network (Locatello et al., 2019): 32, 32, 64, 64 channels, encoder kernels 4, 4, 2, 2."""
+
+    def __init__(self) -> None:
+        super().__init__(kernels=(4, 4, 2, 2))
 
 
 def _activation(name: Activation) -> type[nn.Module]:

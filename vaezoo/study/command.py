@@ -9,6 +9,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from vaezoo.runs.experiments import find_experiment
 from vaezoo.runs.folder import RunFolder
 from vaezoo.study.file import Study, read_study
 from vaezoo.study.folder import JobFolder
@@ -33,7 +34,7 @@ def run_study(args: Sequence[str]) -> None:
         args: Command line after `vaezoo study`.
     """
     options = _parser().parse_args(list(args))
-    study = read_study(Path(options.study))
+    study = read_study(Path(find_experiment(options.study, "studies")))
     runs = expand(study, options.budget)
     if options.sweep:
         for path in write_sweeps(Path(options.sweep), study, options.budget):
@@ -151,7 +152,7 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="vaezoo study", description="Many runs from one file, on Ray.", epilog=EPILOG, exit_on_error=False
     )
-    parser.add_argument("study", type=str, help="The study, for example experiments/studies/larvae_rates.yaml.")
+    parser.add_argument("study", type=str, help="The study: a file, or a name such as larvae_rates.")
     add_options(parser)
     parser.add_argument("--dry_run", action="store_true", help="Print all runs and their commands, and end.")
     parser.add_argument("--sweep", type=str | None, help="Write the grid as a sweep of Weights & Biases, and end.")

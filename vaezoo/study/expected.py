@@ -46,7 +46,7 @@ def read_expected(path: Path) -> dict[str, list[Row]]:
         ValueError: Something in the file is wrong; the message says where.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"no {path}: vaezoo reproduce starts in the folder that holds experiments/")
+        raise FileNotFoundError(f"no {path}: restore it")
     try:
         return {study: [_row(given) for given in rows] for study, rows in json.loads(path.read_text("utf-8")).items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:

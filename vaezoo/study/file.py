@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from vaezoo.metrics.arguments import read_scores
+from vaezoo.runs.experiments import find_experiment
 from vaezoo.study.checks import known, mapping, names
 from vaezoo.study.plot_section import Plot, read_plots
 from vaezoo.study.stopping import SCHEDULERS
@@ -120,7 +121,7 @@ def _part(given: Any, name: str) -> Part:
     where = f"configs.{name}"
     given = {"config": given} if isinstance(given, str) else mapping(given, where)
     known(given, ("config", "overrides", "grid", "seeds", "evaluate"), where)
-    config = Path(str(given.get("config", "")))
+    config = Path(find_experiment(str(given.get("config", ""))))
     if not config.is_file():
         raise ValueError(f"{where}: no file {str(config)!r}; paths start at the current folder")
     return Part(

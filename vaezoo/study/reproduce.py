@@ -10,6 +10,7 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from vaezoo.evaluation.report import versions
+from vaezoo.runs.experiments import SHIPPED
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.study.command import add_options, redraw, run_all
@@ -18,11 +19,10 @@ from vaezoo.study.file import read_study
 from vaezoo.study.grid import expand
 from vaezoo.text import did_you_mean
 
-EXPERIMENTS = Path("experiments")
-EXPECTED, STUDIES, RESULTS = EXPERIMENTS / "expected.json", EXPERIMENTS / "studies", EXPERIMENTS / "results"
+EXPECTED, RESULTS = "expected.json", "results"
 EPILOG = """\
-NAME is a study of experiments/studies. Its runs are those of `vaezoo study`: what is finished is never run again, and
-the same command goes on with a study that was interrupted. Then the means over seeds are compared with
+NAME is a study that `vaezoo experiments` lists. Its runs are those of `vaezoo study`: what is finished is never run
+again, and the same command goes on with a study that was interrupted. Then the means over seeds are compared with
 experiments/expected.json; the exit code is 1 where one is out of its tolerance. Without NAME, prints what was recorded
 in experiments/results beside what the papers print."""
 
@@ -34,26 +34,35 @@ def run_reproduce(args: Sequence[str]) -> None:
         args: Command line after `vaezoo reproduce`.
     """
     options = _parser().parse_args(list(args))
-    expected = read_expected(EXPECTED)
+    folder = experiments_folder()
+    expected = read_expected(folder / EXPECTED)
     if options.name is None:
-        print("\n\n".join(recorded(expected).values()) or f"{RESULTS} holds no records: make some with --record")
+        print("\n\n".join(recorded(expected).values()) or f"{folder / RESULTS} is empty: make records with --record")
         return
     if options.name not in expected:
         hint = did_you_mean(options.name, expected)
-        raise ValueError(f"{EXPECTED} has no {options.name!r}{hint} (there are {', '.join(expected)})")
-    study = read_study(STUDIES / f"{options.name}.yaml")
+        raise ValueError(f"{folder / EXPECTED} has no {options.name!r}{hint} (there are {', '.join(expected)})")
+    if options.record and folder == SHIPPED:
+        raise ValueError("--record writes to experiments/results: run it in the folder that holds experiments/")
+    study = read_study(folder / "studies" / f"{options.name}.yaml")
     if options.plots_only:
         redraw(study, expand(study, options.budget), options)
         return
     results = run_all(study, options)
     record = _record(options.name, options.budget, results)
     if options.record:
-        file = RESULTS / f"{options.name}-{options.budget}.json"
+        file = folder / RESULTS / f"{options.name}-{options.budget}.json"
         with atomic_write(file) as draft:
             draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"recorded: {file}")
     print(f"\n{comparison_table(expected[options.name], record['runs'])}\n")
     _judge(expected[options.name], record["runs"], options.budget)
+
+
+def experiments_folder() -> Path:
+    """The folder `experiments/` below the current one, or what is shipped where it holds no expectations."""
+    here = Path("experiments")
+    return here if (here / EXPECTED).is_file() else SHIPPED
 
 
 def recorded(expected: Mapping[str, Sequence[Row]]) -> dict[str, str]:
@@ -63,7 +72,7 @@ def recorded(expected: Mapping[str, Sequence[Row]]) -> dict[str, str]:
         expected: Rows by study.
     """
     made = {}
-    for file in sorted(RESULTS.glob("*.json")):
+    for file in sorted((experiments_folder() / RESULTS).glob("*.json")):
         record = json.loads(file.read_text(encoding="utf-8"))
         made[file.stem] = f"{record['command']}\n\n{comparison_table(expected[record['study']], record['runs'])}"
     return made
