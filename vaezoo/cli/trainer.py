@@ -71,7 +71,7 @@ class ZooCLI(LightningCLI):
 
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         """Parse, name the experiment after its configuration file or its model, and find its last checkpoint."""
-        self.config = self._parsed(parser, args)  # type: ignore[arg-type]  # always a list here
+        self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]
         check_sections(config)
         if config.experiment is None:
@@ -85,13 +85,6 @@ class ZooCLI(LightningCLI):
             config.ckpt_path = str(self._opened.path) if self._opened else None
             if config.ckpt_path is None and self.config.subcommand != "fit":
                 raise FileNotFoundError(f"no checkpoint in {experiment}")
-
-    def _parsed(self, parser: LightningArgumentParser, args: list[str]) -> Namespace:
-        if len(self._parsers) > 1:
-            return parser.parse_args(args)
-        # The parser around it would have this one read everything twice.
-        command, (own,) = args[0], self._parsers
-        return Namespace(subcommand=command, **{command: own.parse_args(args[1:])})
 
     def _parse_ckpt_path(self) -> None:
         """The model comes from the configuration alone; Lightning would merge the checkpoint's arguments into it."""
