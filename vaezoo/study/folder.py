@@ -11,7 +11,6 @@ from typing import Any
 
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
-from vaezoo.runs.resuming import newest_checkpoint
 
 TAIL = 1 << 16  # bytes of a log that are read for its last lines
 
@@ -48,6 +47,9 @@ class JobFolder:
 
     def checkpoint(self) -> Path | None:
         """The newest checkpoint of all attempts that can be loaded."""
+        # It loads torch, which a worker of Ray need not hold for the hours that its run trains.
+        from vaezoo.runs.resuming import newest_checkpoint
+
         found = newest_checkpoint(self.path, seed=True)
         return found.path if found else None
 
