@@ -1,6 +1,8 @@
 """3D Chairs: many models of chairs, seen from all around."""
 
+import os
 import re
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,9 @@ class ChairsDataModule(ImageDataModule):
         self.mask, self.crop, self.test_models = mask, crop, test_models
         self.folder = Path(data_dir) / "rendered_chairs"
         self.models_file = None if models_file is None else Path(models_file)
-        names = sorted(path.relative_to(self.folder).as_posix() for path in self.folder.glob("*/renders/*.png"))
+        # Many times faster than Path.glob, for 86,366 names.
+        names = glob("*/renders/*.png", root_dir=self.folder)  # noqa: PTH207
+        names = sorted(name.replace(os.sep, "/") for name in names)
         self.names = [name for name in names if VIEW.match(name)]
         if self.models_file is not None:
             self.names = _only(self.names, self.models_file)

@@ -60,7 +60,9 @@ class Epochs:
         elif len(order) % world:  # as DistributedSampler: every rank has the same number
             order = torch.cat([order, order[: world - len(order) % world]])
         passes, extra = _Passes(self.labelled, self.seed), self.labelled_batch_size
-        for i, stream in enumerate(order[rank::world].split(self.batch_size)[first : len(self)], first):
+        share = order[rank::world]
+        for i in range(first, len(self)):
+            stream = share[i * self.batch_size : (i + 1) * self.batch_size]
             place = ((epoch * len(self) + i) * world + rank) * extra
             yield torch.cat([stream, *passes.at(place, extra)]), extra
 

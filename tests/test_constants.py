@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from lightning.pytorch.cli import LightningArgumentParser
 
-from tests.helpers.parser import command_line_parser
+from tests.helpers.parser import parsed
 from tests.helpers.paths import ROOT
 
 pytestmark = pytest.mark.xdist_group("studies")  # one worker makes the parser
@@ -247,18 +246,13 @@ CONSTANTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def parser() -> LightningArgumentParser:
-    return command_line_parser()
-
-
 def test_every_experiment_has_its_constants() -> None:
     assert CONSTANTS.keys() == {path.stem for path in (ROOT / "experiments").glob("*.yaml")}
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
-def test_an_experiment_resolves_to_the_papers_constants(name: str, parser: LightningArgumentParser) -> None:
-    found = parser.parse_args(["fit", f"--config={ROOT / 'experiments' / name}.yaml"])["fit"].as_dict()
+def test_an_experiment_resolves_to_the_papers_constants(name: str) -> None:
+    found = parsed(ROOT / "experiments" / f"{name}.yaml").as_dict()
     sections = {"model": found["model"]["init_args"], "data": found["data"]["init_args"], "trainer": found["trainer"]}
     for key, expected in CONSTANTS[name].items():
         section, _, option = key.partition("_")

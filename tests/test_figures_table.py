@@ -5,9 +5,8 @@ import shlex
 from collections.abc import Iterator
 
 import pytest
-from lightning.pytorch.cli import LightningArgumentParser
 
-from tests.helpers.parser import command_line_parser
+from tests.helpers.parser import fit_parser
 from tests.helpers.paths import ROOT
 from vaezoo.pictures.traversals import _parser as traverse_parser
 from vaezoo.study.expected import read_expected
@@ -53,19 +52,12 @@ def test_every_row_has_a_command_or_is_a_diagram() -> None:
         assert "`vaezoo " in row[2] or "nothing to run" in row[2], row
 
 
-@pytest.fixture(scope="module")
-def parser() -> LightningArgumentParser:
-    return command_line_parser()
-
-
 @pytest.mark.parametrize("command", commands())
-def test_a_command_names_what_exists(
-    command: str, parser: LightningArgumentParser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_names_what_exists(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     name, *args = shlex.split(command)
     if name == "fit":
-        parser.parse_args([name, *(arg for arg in args if arg != "--print_config")])
+        fit_parser().parse_args([arg for arg in args if arg != "--print_config"])
     elif name == "traverse":
         traverse_parser().parse_args(args)
     else:

@@ -5,6 +5,7 @@ differ.
 """
 
 import math
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -50,8 +51,7 @@ class DSpritesRenderer:
     factor_sizes = (1, 3, 6, 40, 32, 32)
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
-        outlines = (square(), ellipse(), heart())
-        self._crossings = torch.cat([_crossings(_poses(outline)) for outline in outlines]).to(device)  # (23040, 4, 64)
+        self._crossings = _table().to(device)  # (23040, 4, 64)
         self._strides = torch.tensor([0, 6 * 40 * 32, 40 * 32, 32, 0, 1], device=device)
         # Entry k has a bit for each pixel whose centre is left of k / STEP; the last pixel is the sign bit.
         column = torch.arange(64)
@@ -79,6 +79,12 @@ class DSpritesRenderer:
         rows = pairs[:, 0] ^ pairs[:, 1]  # (B, 64), a bit a pixel
         pixels = self._spread.index_select(0, rows.view(torch.uint8).flatten().int())
         return pixels.view(torch.uint8).view(-1, *self.image_shape)
+
+
+@cache
+def _table() -> Tensor:
+    """Crossings of every shape, scale, orientation and y: a second of work, once a process."""
+    return torch.cat([_crossings(_poses(outline)) for outline in (square(), ellipse(), heart())])
 
 
 def _poses(outline: Tensor) -> Tensor:

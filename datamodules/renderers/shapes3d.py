@@ -1,6 +1,7 @@
 """3DShapes drawn from its factors: a cube, cylinder, sphere or capsule in a room with coloured walls and floor."""
 
 import colorsys
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -30,15 +31,8 @@ class Shapes3DRenderer:
     factor_sizes = (10, 10, 10, 8, 4, 15)
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
-        surfaces, shades = _scenes()
-        # Each surface has its own even levels, from its darkest pixel to its brightest.
-        ends = torch.stack([torch.stack(shades[surfaces == kind].aminmax()) for kind in range(SKY)])  # (4, 2)
-        low, step = ends[:, 0], (ends[:, 1] - ends[:, 0]) / (LEVELS - 1)
-        coloured = surfaces.clamp(max=GLOSSY)
-        codes = LEVELS * coloured + ((shades - low[coloured]) / step[coloured]).round().long()
-        self._codes = codes.where(surfaces < SKY, SKY * LEVELS).to(torch.uint8).to(device)  # (480, 4096)
-
-        levels = low[:, None] + step[:, None] * torch.arange(LEVELS)  # (4, LEVELS)
+        codes, levels = _coded_scenes()
+        self._codes = codes.to(device)
         white = torch.tensor([0.0, 0.0, 0.0, GLOSS])
         hues = torch.tensor([colorsys.hsv_to_rgb(hue / 10, 1, 1) for hue in range(10)])
         colours = (hues[:, :, None, None] * levels + white[:, None]).clamp(max=1)  # (10, 3, 4, LEVELS)
@@ -62,6 +56,22 @@ class Shapes3DRenderer:
         colours = torch.cat([*(palette.index_select(0, hue) for palette, hue in hues), sky], 2)  # (B, 3, codes)
         codes = self._codes.index_select(0, (4 * scale + shape) * 15 + orientation).long()  # (B, 4096)
         return colours.gather(2, codes[:, None].expand(-1, 3, -1)).view(-1, *self.image_shape)
+
+
+@cache
+def _coded_scenes() -> tuple[Tensor, Tensor]:
+    """A surface and its level of brightness for each pixel, uint8 (480, 4096), and the levels, (4, LEVELS).
+
+    A second of work, once a process.
+    """
+    surfaces, shades = _scenes()
+    # Each surface has its own even levels, from its darkest pixel to its brightest.
+    ends = torch.stack([torch.stack(shades[surfaces == kind].aminmax()) for kind in range(SKY)])  # (4, 2)
+    low, step = ends[:, 0], (ends[:, 1] - ends[:, 0]) / (LEVELS - 1)
+    coloured = surfaces.clamp(max=GLOSSY)
+    codes = LEVELS * coloured + ((shades - low[coloured]) / step[coloured]).round().long()
+    levels = low[:, None] + step[:, None] * torch.arange(LEVELS)
+    return codes.where(surfaces < SKY, SKY * LEVELS).to(torch.uint8), levels
 
 
 def _scenes() -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.helpers.harness import attempt
+from tests.helpers.processes import command
 from vaezoo.cli.common import HELP, imported
 from vaezoo.cli.main import COMMANDS, OWN_COMMANDS, run
 
@@ -99,10 +100,12 @@ def in_one_process(*commands: list[str]) -> list[tuple[int, str]]:
     return [(code, said) for code, said in json.loads(done.stdout.splitlines()[-1])]
 
 
-def test_own_classes_work_in_every_command() -> None:
+def test_own_classes_work_in_every_command(folder: Path) -> None:
     fit = ["fit", "--config=own.yaml", "--ckpt_path=last", "--import", "own_zoo"]
-    (first, _), (second, said) = in_one_process(fit, [*fit, "--trainer.max_steps=4"])
-    assert (first, second) == (0, 0), said
+    first, said = command(fit, folder)
+    assert first == 0, said
+    second, said = command([*fit, "--trainer.max_steps=4"], folder)
+    assert second == 0, said
     assert "last.ckpt, step 2" in said
     checkpoint = str(max(Path("runs/own").glob("*/checkpoints/last.ckpt")))
     commands = [
@@ -110,7 +113,8 @@ def test_own_classes_work_in_every_command() -> None:
         ["traverse", f"--ckpt_path={checkpoint}", "--steps=2"],
         ["report", "runs/own"],
     ]
-    *before, evaluated, traversed, reported = in_one_process(*commands, *([*c, "--import=own_zoo"] for c in commands))
+    before = [command(args, folder) for args in commands]
+    evaluated, traversed, reported = (command([*args, "--import=own_zoo"], folder) for args in commands)
     assert [code for code, _ in before] == [1, 1, 0]  # a report goes on, and notes what it could not draw
     for (_, said), name in zip(before, ("OwnDataModule' is", "OwnVAE' is", "OwnVAE' is"), strict=True):
         assert f"'own_zoo.{name} not an imported" in said
@@ -136,12 +140,12 @@ def test_a_study_hands_own_modules_on_to_its_workers() -> None:
     assert "mig_20" in Path("out/summary.md").read_text()
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, *OWN_COMMANDS])
-def test_every_command_imports_and_says_so(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / f"own_{command}.py").write_text("")
+@pytest.mark.parametrize("name", [*COMMANDS, *OWN_COMMANDS])
+def test_every_command_imports_and_says_so(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / f"own_{name}.py").write_text("")
     with pytest.raises(SystemExit, match="0"):
-        run([command, "--import", f"own_{command}", "--help"])
-    assert f"own_{command}" in sys.modules
+        run([name, "--import", f"own_{name}", "--help"])
+    assert f"own_{name}" in sys.modules
     assert capsys.readouterr().out.endswith(HELP)
 
 

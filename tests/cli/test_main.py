@@ -14,7 +14,7 @@ import vaezoo
 from datamodules import Shapes3DDataModule
 from tests.helpers.commands import SHORT, the_run
 from tests.helpers.paths import ROOT
-from vaezoo.cli.main import run
+from vaezoo.cli.main import COMMANDS, run
 from vaezoo.metrics import MIG
 
 
@@ -74,7 +74,10 @@ def test_precisions(precision: str) -> None:
 
 
 def test_two_processes_share_one_run() -> None:
-    options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", "--data.labels=0.01", *SHORT]
+    """An epoch has one batch on each rank, fewer than the interval of validations counts."""
+    split = {"val_size": 470_000, "test_size": 9_992}
+    options = ["--model=BetaVAE", "--data=Shapes3DDataModule", "--data.batch_size=4", "--data.labels=3", *SHORT]
+    options += [f"--data.{name}={size}" for name, size in split.items()]
     ddp = ["--trainer.accelerator=cpu", "--trainer.devices=2", "--trainer.strategy=ddp"]
     scores = ["--trainer.callbacks=EvaluateDisentanglement", "--trainer.callbacks.images=150"]
     scores += ["--trainer.val_check_interval=2"]
@@ -83,9 +86,9 @@ def test_two_processes_share_one_run() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     folder = the_run("betavae")
     assert vaezoo.load(folder / "checkpoints" / "last.ckpt").step == 2
-    assert len(np.load(folder / "labelled_ids.npy")) == 4600
+    assert len(np.load(folder / "labelled_ids.npy")) == 3
     # Either rank encoded half of the pool; the score is that of the whole.
-    data = Shapes3DDataModule(source="render")
+    data = Shapes3DDataModule(source="render", **split)
     data.setup()
     model = vaezoo.load(folder / "checkpoints" / "last.ckpt")
     pool = [(model.codes(batch), y) for batch, y in data.evaluation_batches(150, "val", 0, torch.device("cpu"))]
@@ -196,29 +199,21 @@ def test_help_does_not_load_torch() -> None:
     assert "vaezoo evaluate --ckpt_path" in done.stdout
 
 
-def test_numbers_too_small_to_be_fast_are_zero_in_every_thread() -> None:
-    done = python(
-        "import torch; from vaezoo.__main__ import main; assert main(['nothing']) == 2; torch.set_num_threads(2);"
-        "small = torch.ones(1_000_000, dtype=torch.int32).view(torch.float32);"  # the bits of 1.4e-45
-        "assert not (small * 1).view(torch.int32).any()"
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_command_finds_every_model_by_name() -> None:
-    done = python("import sys; from vaezoo.__main__ import main; sys.exit(main(['fit', '--model.help', 'JointVAE']))")
-    assert done.returncode == 0, done.stderr
-    assert "--model.temperature" in done.stdout
-
-
-def test_importing_models_loads_neither_wandb_nor_datamodules() -> None:
+def test_a_new_process() -> None:
+    """Importing models loads neither W&B nor datamodules; numbers too small to be fast are zero in every thread; the
+    command finds every model by name."""
     done = python(
         "import sys, vaezoo\n"
         "assert not {'torch', 'wandb', 'datamodules', 'matplotlib'} & set(sys.modules)\n"
         "vaezoo.BetaVAE\n"
-        "assert not {'wandb', 'datamodules'} & set(sys.modules)"
+        "assert not {'wandb', 'datamodules'} & set(sys.modules)\n"
+        "import torch; from vaezoo.__main__ import main; assert main(['nothing']) == 2; torch.set_num_threads(2)\n"
+        "small = torch.ones(1_000_000, dtype=torch.int32).view(torch.float32)\n"  # the bits of 1.4e-45
+        "assert not (small * 1).view(torch.int32).any()\n"
+        "sys.exit(main(['fit', '--model.help', 'JointVAE']))"
     )
     assert done.returncode == 0, done.stderr
+    assert "--model.temperature" in done.stdout
 
 
 def test_every_public_name_is_there() -> None:
@@ -228,7 +223,9 @@ def test_every_public_name_is_there() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="jsonargparse recurses too deep for Python 3.10 there")
-def test_shell_completion() -> None:
+@pytest.mark.parametrize("commands", [("predict",), pytest.param(COMMANDS, marks=pytest.mark.slow)])
+def test_shell_completion(commands: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vaezoo.cli.main.COMMANDS", commands)
     with pytest.raises(SystemExit) as stop:
         run(["--print_completion=shtab-bash"])
     assert stop.value.code == 0

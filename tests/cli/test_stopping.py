@@ -17,6 +17,7 @@ import yaml
 from lightning.pytorch import Callback, Trainer
 
 from tests.helpers.paths import ROOT
+from tests.helpers.processes import Forked
 from tests.helpers.resuming import same
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli import trainer
@@ -143,11 +144,15 @@ class Victim:
     def __init__(self, steps: int, *more: str, start_new_session: bool = False) -> None:
         before = set(Path("runs/exp").glob("*"))
         command = [*COMMAND, f"--trainer.max_steps={steps}", "--ckpt_path=last", *more]
-        with Path("said.txt").open("a") as said:
-            env = os.environ | {"PYTHONPATH": str(ROOT)}
-            self.process = subprocess.Popen(
-                command, stdout=said, stderr=subprocess.STDOUT, env=env, start_new_session=start_new_session
-            )
+        self.process: Forked | subprocess.Popen[bytes]
+        if not start_new_session:
+            self.process = Forked(command[3:], Path("said.txt"))
+        else:
+            with Path("said.txt").open("a") as said:
+                env = os.environ | {"PYTHONPATH": str(ROOT)}
+                self.process = subprocess.Popen(
+                    command, stdout=said, stderr=subprocess.STDOUT, env=env, start_new_session=True
+                )
         while not (new := set(Path("runs/exp").glob("*/checkpoints")) - {run / "checkpoints" for run in before}):
             self.wait_a_little()
         (self.folder,) = new

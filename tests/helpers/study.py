@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from tests.helpers.processes import command
+
 TINY = {
     "model": {
         "class_path": "BetaVAE",
@@ -48,18 +50,16 @@ class Tiny:
         (self.path / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
     def start(self, *options: str) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "vaezoo", "study", "study.yaml", "--output=out", *options]
+        args = [sys.executable, "-m", "vaezoo", "study", "study.yaml", "--output=out", *options]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         process = subprocess.Popen(  # type: ignore[call-overload]
-            command, cwd=self.path, text=True, preexec_fn=_hears_interrupts, **pipes
+            args, cwd=self.path, text=True, preexec_fn=_hears_interrupts, **pipes
         )
         self.started.append(process)
         return self.started[-1]
 
     def run(self, *options: str) -> tuple[int, str]:
-        process = self.start(*options)
-        said, _ = process.communicate()
-        return process.returncode, said
+        return command(["study", "study.yaml", "--output=out", *options], self.path)
 
     def folder(self, name: str) -> Path:
         (found,) = (self.path / "out" / "runs").glob(f"{name}-????????")

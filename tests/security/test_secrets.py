@@ -1,14 +1,13 @@
 """No key or other secret of the environment reaches a file that a run leaves."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.harness import attempt
 from tests.helpers.paths import ROOT
+from tests.helpers.processes import command
 
 KEY, OTHER = "0123456789abcdef" * 2 + "fedcba98", "correct-horse-battery-staple"
 SMALL = ["--model=BetaVAE", "--model.latent_dim=2", "--data=BlobsDataModule", "--data.samples=1", "--data.batch_size=2"]
@@ -28,9 +27,9 @@ def test_a_tracked_run_its_scores_and_its_report(tmp_path: Path, monkeypatch: py
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
     environment = os.environ | {"WANDB_MODE": "offline", "PYTHONPATH": str(ROOT), "WANDB__REQUIRE_LEGACY_SERVICE": ""}
-    command = [sys.executable, "-m", "vaezoo", "fit", *SMALL, "--trainer.logger=WandbLogger", "--experiment=secret"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    args = ["fit", *SMALL, "--trainer.logger=WandbLogger", "--experiment=secret"]
+    code, said = command(args, tmp_path, environment)
+    assert code == 0, said[-2000:]
     assert list(tmp_path.glob("runs/secret/*/wandb/offline-run-*/*.wandb")), "W&B has logged the run"
     monkeypatch.chdir(tmp_path)
     (checkpoint,) = tmp_path.glob("runs/secret/*/checkpoints/last.ckpt")
@@ -39,7 +38,7 @@ def test_a_tracked_run_its_scores_and_its_report(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "report.html").is_file()
     for secret in (KEY, OTHER):
         assert files_with(secret, tmp_path) == []
-        assert secret not in done.stdout + done.stderr
+        assert secret not in said
 
 
 def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:

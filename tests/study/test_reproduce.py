@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.paths import ROOT
+from tests.helpers.processes import command
 from tests.helpers.study import Tiny
 from vaezoo.cli.main import run
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
@@ -79,9 +80,7 @@ def test_a_study_is_run_compared_and_recorded(tiny: Tiny) -> None:
     def reproduce(value: float) -> tuple[int, str]:
         rows = [{"label": "VAE", "config": "vae", "budgets": {"smoke": {"polar_error": [value, 2000]}}}]
         (folder / "expected.json").write_text(json.dumps({"tiny": rows}))
-        command = [sys.executable, "-m", "vaezoo", "reproduce", "tiny", "--budget=smoke", "--record"]
-        ended = subprocess.run(command, cwd=tiny.path, text=True, capture_output=True, check=False)
-        return ended.returncode, ended.stdout + ended.stderr
+        return command(["reproduce", "tiny", "--budget=smoke", "--record"], tiny.path)
 
     code, said = reproduce(1000)
     assert code == 0, said
@@ -142,10 +141,10 @@ def test_the_tables_in_experiments_are_those_of_the_records(name: str, monkeypat
     """No number in the tables that is not in a recorded run, and no record that expectations contradict."""
     monkeypatch.chdir(ROOT)
     expected = read_expected(Path("experiments", "expected.json"))
-    command, _, made = recorded(expected)[name].partition("\n\n")
+    title, _, made = recorded(expected)[name].partition("\n\n")
     readme = Path("experiments", "README.md").read_text()
     assert made in readme, f"the table of {name} is now:\n{made}"
-    assert command in readme
+    assert title in readme
     record = json.loads(Path("experiments", "results", f"{name}.json").read_text())
     assert compare(expected[record["study"]], record["runs"], record["budget"])[1] == []
 
@@ -163,7 +162,7 @@ def test_the_smoke_budget_of_every_study_reproduces(name: str, tmp_path: Path, m
             pytest.skip(f"needs {data}'s files in data/{folder}")
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     (tmp_path / "data").symlink_to(ROOT / "data")
-    command = [sys.executable, "-m", "vaezoo", "reproduce", name, "--budget=smoke"]
+    args = [sys.executable, "-m", "vaezoo", "reproduce", name, "--budget=smoke"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False, env=environment)
+    ended = subprocess.run(args, cwd=tmp_path, text=True, capture_output=True, check=False, env=environment)
     assert ended.returncode == 0, ended.stdout + ended.stderr

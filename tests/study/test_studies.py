@@ -1,12 +1,13 @@
 """Every study in experiments/studies expands to commands that the real command line takes."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from lightning.pytorch.cli import LightningArgumentParser
 
-from tests.helpers.parser import command_line_parser
+from tests.helpers.parser import fit_parser
 from tests.helpers.paths import ROOT
 from vaezoo.evaluation.command import _parser as evaluate_parser
 from vaezoo.study.file import read_study
@@ -34,41 +35,48 @@ RUNS = {  # full budgets, from the papers
 }
 
 
-@pytest.fixture(scope="module")
-def parser() -> LightningArgumentParser:
-    return command_line_parser()
-
-
-def ends(runs: list[Run]) -> list[Run]:
-    """The first and the last run of each configuration: the others have other values of the same options."""
-    parts = dict.fromkeys(run.part for run in runs)
-    owns = ([run for run in runs if run.part == part] for part in parts)
-    return [run for own in owns for run in (own[0], own[-1])]
+def alike(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """Runs of one configuration that differ in the numbers of the same options alone."""
+    groups = dict[tuple[Any, ...], list[Run]]()
+    for run in runs:
+        words = (key if isinstance(value, (int, float)) else (key, str(value)) for key, value in run.overrides.items())
+        groups.setdefault((run.config, *words), []).append(run)
+    yield from groups.values()
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_every_command_of_a_study_parses(
-    path: Path, parser: LightningArgumentParser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_is_the_grid_of_its_paper(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     study = read_study(path)
     assert study.name == path.stem
     assert path.read_text().startswith("# ")
     assert set(study.budgets) - {"long"} == {"full", "short", "smoke"}
-    runs = expand(study)
-    assert len(runs) == RUNS[path.stem]
-    places = [*ends(runs), *(run for name in study.budgets for run in expand(study, name)[:1])]
-    for run in places:
-        config = parser.parse_args(run.fit(Path("runs")))["fit"]
-        assert config.seed_everything == run.seed
-        section = config.as_dict()
-        for key, value in run.overrides.items():
-            first, *rest = key.split(".")
-            found = section[first].get("init_args", section[first])[rest[0]]
-            if isinstance(found, dict) and "class_path" in found:
-                found = found["class_path"].rpartition(".")[2]
-            assert found == value, key
-        assert evaluate_parser().parse_args([*run.scores(), "x.ckpt"][1:]).metrics == run.evaluate["metrics"]
+    assert len(expand(study)) == RUNS[path.stem]
+
+
+def test_every_command_of_every_study_parses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that are alike are parsed as one command, where each option is checked and the last of its values counts."""
+    monkeypatch.chdir(ROOT)
+    studies = [read_study(path) for path in STUDIES]
+    runs = [run for study in studies for budget in study.budgets for run in expand(study, budget)]
+    for first, *others in alike(runs):
+        command, file, *args = first.fit(Path("runs"))
+        assert command == "fit"
+        more = dict.fromkeys(arg for run in others for arg in run.fit(Path("runs"))[2:] if arg not in args)
+        config = fit_parser().parse_args([file, *more, *args]).as_dict()
+        assert config["seed_everything"] == first.seed
+        for key, value in first.overrides.items():
+            assert option(config, key) == value, f"{first.name}: {key}"
+    scores, parser = {" ".join(run.scores()): run for run in runs}, evaluate_parser()
+    for run in scores.values():
+        assert parser.parse_args([*run.scores(), "x.ckpt"][1:]).metrics == run.evaluate["metrics"], run.name
+
+
+def option(config: Any, key: str) -> Any:
+    """What `--key` has set; a class by its name."""
+    for name in key.split("."):
+        config = config.get("init_args", config)[name]
+    return config["class_path"].rpartition(".")[2] if isinstance(config, dict) and "class_path" in config else config
 
 
 def test_smoke_runs_are_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from lightning.pytorch.loggers import WandbLogger
 
 from tests.helpers.offline import Recorded, read
 from tests.helpers.paths import ROOT
+from tests.helpers.processes import command
 from tests.helpers.zoo import MODELS, a_batch
 from vaezoo import metrics
 from vaezoo.cli.main import run
@@ -35,12 +35,9 @@ def vaezoo(folder: Path, *args: str, **env: str) -> str:
     """Run in a process of its own, at whose end W&B finishes its files: nobody is logged in, nobody can be asked."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("WANDB_", "VAEZOO_"))}
     env = clean | {"HOME": str(folder), "NETRC": str(folder / "netrc"), "PYTHONPATH": str(ROOT)} | env
-    command = [sys.executable, "-m", "vaezoo", *args]
-    done = subprocess.run(
-        command, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stderr
+    code, said = command(list(args), folder, env)
+    assert code == 0, said[-2000:]
+    return said
 
 
 @pytest.fixture(scope="module")

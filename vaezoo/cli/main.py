@@ -75,12 +75,13 @@ def run(args: list[str]) -> int:
 
 
 def _run_command(args: list[str]) -> None:
-    quiet = {"exit_on_error": False}
     if args and args[0] in OWN_COMMANDS:
         OWN_COMMANDS[args[0]](args[1:])
         return
     if args and not args[0].startswith("-") and args[0] not in COMMANDS:
         raise ArgumentError(None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})")
+    quiet = {"exit_on_error": False}
+    asked = args[:1] if args and args[0] in COMMANDS else COMMANDS
     ZooCLI(
         VAE,
         ImageDataModule,
@@ -89,6 +90,6 @@ def _run_command(args: list[str]) -> None:
         seed_everything_default=0,
         auto_configure_optimizers=False,
         save_config_callback=SaveConfig,
-        parser_kwargs={**quiet, **dict.fromkeys(COMMANDS, quiet)},
+        parser_kwargs={**quiet, **dict.fromkeys(asked, quiet)},
         args=name_to_path(args),
     )

@@ -65,6 +65,10 @@ class ZooCLI(LightningCLI):
             if hasattr(self, "run_dir"):
                 remove_if_empty(self.run_dir)
 
+    def subcommands(self) -> dict[str, set[str]]:
+        """Those that `parser_kwargs` names: building a parser takes longer than reading a configuration with it."""
+        return {name: skipped for name, skipped in super().subcommands().items() if name in self.parser_kwargs}
+
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Options of the run's folder; the data's image shape and labels set the model's."""
         self._parsers = (*self._parsers, parser)

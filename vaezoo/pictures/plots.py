@@ -1,13 +1,12 @@
 """Plots as pictures, in colours that colour-blind people can tell apart."""
 
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
 from torch import Tensor
 
 # Okabe & Ito (2008); lines beyond the eighth differ by their dashes.
@@ -73,7 +72,8 @@ def matrix(table: Tensor, rows: Sequence[str], columns: Sequence[str], title: st
     for (i, j), value in np.ndenumerate(values if values.size <= 400 else values[:0]):
         dark = abs(value) > 0.6 * top if signed else value < 0.5 * top
         shown = f"{round(value, 2) + 0.0:.2f}"  # no "-0.00"
-        axes.text(j, i, shown, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+        style: Any = {"ha": "center", "va": "center", "fontsize": 7, "color": "white" if dark else "black"}
+        axes.text(j, i, shown, in_layout=False, **style)  # it lies within the cells: measuring it takes long
     figure.colorbar(image, ax=axes)
     return _rendered(figure)
 
@@ -110,7 +110,7 @@ def _array(values: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 
 def _rendered(figure: Figure) -> Tensor:
-    file = BytesIO()
-    figure.savefig(file, format="png")
-    pixels = np.asarray(Image.open(file, formats=["PNG"]).convert("RGB")).copy()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # once; saving a file would draw twice
+    pixels = np.asarray(canvas.buffer_rgba())[..., :3].copy()
     return torch.from_numpy(pixels).permute(2, 0, 1).float() / 255

@@ -12,7 +12,6 @@ from typing import Any
 
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
-from vaezoo.runs.last import furthest_checkpoint
 
 TAIL = 1 << 16  # bytes of a log that are read for its last lines
 
@@ -49,6 +48,9 @@ class JobFolder:
 
     def checkpoint(self) -> Path | None:
         """The checkpoint of all attempts that is furthest in training and can be loaded."""
+        # It loads torch, which a worker of Ray need not hold for the hours that its run trains.
+        from vaezoo.runs.last import furthest_checkpoint
+
         found = furthest_checkpoint(self.path, seed=True)
         return found.path if found else None
 
