@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from datamodules.factors import Factor, FactorKind
-from vaezoo.metrics.functional.places import BINS, factor_places
+from vaezoo.metrics.functional import places as numbering
 
 Column = NDArray[Any]
 """Cells of one factor, (N,): floats, NaN where not observed, or strings, empty where not observed."""
+BINS = numbering.BINS
 
 
 class FactorTable(NamedTuple):
@@ -69,7 +70,7 @@ class FactorTable(NamedTuple):
 def _numbered(name: str, column: Column, kind: FactorKind, bins: int) -> tuple[Factor, Column, Column]:
     """A factor, and the place and the label of each of its values, (N,) each."""
     text = column.dtype.kind == "U"
-    count, place = factor_places(column, kind == "categorical", bins)
+    count, place = numbering.factor_places(column, kind == "categorical", bins)
     if text or kind == "categorical":
         return Factor(name, count, "categorical"), place, place / max(count - 1, 1)
     scaled = (column - column.min()) / (np.ptp(column) or 1.0)
