@@ -48,7 +48,7 @@ class ZooCLI(LightningCLI):
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
     _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
 
-    def subcommands(self) -> dict[str, set[str]]:
+    def subcommands(self) -> dict[str, set[str]]:  # type: ignore[override]  # static in Lightning, which asks the object
         """Those that `parser_kwargs` names: building a parser takes longer than reading a configuration with it."""
         return {name: skipped for name, skipped in super().subcommands().items() if name in self.parser_kwargs}
 
