@@ -65,7 +65,7 @@ class ZooCLI(LightningCLI):
             if hasattr(self, "run_dir"):
                 remove_if_empty(self.run_dir)
 
-    def subcommands(self) -> dict[str, set[str]]:
+    def subcommands(self) -> dict[str, set[str]]:  # type: ignore[override]  # static in Lightning, which asks the object
         """Those that `parser_kwargs` names: building a parser takes longer than reading a configuration with it."""
         return {name: skipped for name, skipped in super().subcommands().items() if name in self.parser_kwargs}
 

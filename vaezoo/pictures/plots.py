@@ -110,7 +110,7 @@ def _array(values: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 
 def _rendered(figure: Figure) -> Tensor:
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()  # once; saving a file would draw twice
     pixels = np.asarray(canvas.buffer_rgba())[..., :3].copy()
     return torch.from_numpy(pixels).permute(2, 0, 1).float() / 255
