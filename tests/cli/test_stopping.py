@@ -106,10 +106,15 @@ def test_a_damaged_checkpoint_falls_back_on_the_one_before(capsys: pytest.Captur
     assert fit(6, last=str(last)) == 1
     assert f"{last} is damaged" in (said := capsys.readouterr().err)
     assert f"the one before it is {previous}" in said
-    with pytest.warns(UserWarning, match=r"last.ckpt is damaged .*previous.ckpt: continuing from .*previous.ckpt"):
+    with pytest.warns(UserWarning, match=r"last.ckpt is damaged .*previous.ckpt: continuing from .*best.ckpt"):
         assert fit(6) == 0
-    assert f"continuing from {previous}, step 2" in capsys.readouterr().out
-    assert read_checkpoint(runs()[1] / "checkpoints" / "last.ckpt")["global_step"] == 6
+    assert f"continuing from {folder / 'best.ckpt'}, step 3" in capsys.readouterr().out  # further than the one before
+    damage(folder / "best.ckpt")
+    for path in (runs()[1] / "checkpoints").glob("*.ckpt"):
+        path.unlink()
+    with pytest.warns(UserWarning, match=r"best.ckpt is damaged .*: continuing from .*previous.ckpt"):
+        assert fit(6) == 0
+    assert read_checkpoint(runs()[2] / "checkpoints" / "last.ckpt")["global_step"] == 6
 
 
 @pytest.mark.parametrize(
