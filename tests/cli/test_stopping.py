@@ -15,8 +15,8 @@ import wandb
 import yaml
 from lightning.pytorch import Trainer
 
+from tests.helpers.continuing import same_state
 from tests.helpers.paths import ROOT
-from tests.helpers.resuming import same
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli import trainer
 from vaezoo.cli.main import run
@@ -69,11 +69,6 @@ def damage(path: Path) -> None:
     data[len(data) // 2] ^= 1
     path.unlink()  # not through a hard link
     path.write_bytes(data)
-
-
-def same_state(*paths: Path, note: str = "") -> None:
-    keys = ("global_step", "state_dict", "optimizer_states", "lr_schedulers")
-    same(*({key: checkpoint[key] for key in keys} for checkpoint in map(read_checkpoint, paths)), note)
 
 
 def test_last_starts_a_run_continues_it_and_knows_when_it_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
