@@ -8,9 +8,8 @@ import torch
 import yaml
 from lightning.fabric.utilities.cloud_io import get_filesystem
 
-from tests.cli.test_last import FIT, change, fit, the_run
-from tests.cli.test_stopping import same_state
 from tests.helpers.commands import NETWORK
+from tests.helpers.continuing import FIT, change, fit, same_state, the_run
 from vaezoo.cli.main import run
 from vaezoo.runs.checkpoint_io import read_checkpoint
 from vaezoo.runs.folder import RunFolder

@@ -9,38 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from tests.helpers.commands import MODELS, NETWORK, SMALL
-from vaezoo.cli.main import run
+from tests.helpers.continuing import change, fit, the_run
 from vaezoo.runs.checkpoint_io import read_checkpoint
 from vaezoo.runs.folder import RunFolder
-
-FIT = [
-    *("fit", *MODELS["beta"], NETWORK, SMALL, "--experiment=exp"),
-    *("--trainer.val_check_interval=2", "--trainer.num_sanity_val_steps=0", "--trainer.limit_val_batches=1"),
-    *("--trainer.enable_progress_bar=false", "--trainer.enable_model_summary=false", "--trainer.accelerator=cpu"),
-    *("--trainer.callbacks=LastCheckpoint", "--trainer.callbacks.every_n_train_steps=2"),
-]
 
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def fit(steps: int, *more: str, last: str = "last") -> int:
-    return run([*FIT, f"--trainer.max_steps={steps}", f"--ckpt_path={last}", *more])
-
-
-def the_run() -> RunFolder:
-    (folder,) = RunFolder.all_in(Path("runs/exp"))
-    return folder
-
-
-def change(path: Path, **parts: Any) -> None:
-    """Write a checkpoint again without the parts that are None, and with others in place of its own."""
-    content = read_checkpoint(path) | parts
-    path.unlink()  # not through a hard link
-    torch.save({key: value for key, value in content.items() if value is not None}, path)
 
 
 def test_a_best_checkpoint_that_was_taken_over_is_not_the_last(capsys: pytest.CaptureFixture[str]) -> None:

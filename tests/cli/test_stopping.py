@@ -16,9 +16,9 @@ import wandb
 import yaml
 from lightning.pytorch import Callback, Trainer
 
+from tests.helpers.continuing import same_state
 from tests.helpers.paths import ROOT
 from tests.helpers.processes import Forked
-from tests.helpers.resuming import same
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli import trainer
 from vaezoo.cli.main import run
@@ -73,11 +73,6 @@ def damage(path: Path) -> None:
     path.write_bytes(data)
 
 
-def same_state(*paths: Path, note: str = "") -> None:
-    keys = ("global_step", "state_dict", "optimizer_states", "lr_schedulers")
-    same(*({key: checkpoint[key] for key in keys} for checkpoint in map(read_checkpoint, paths)), note)
-
-
 def test_last_starts_a_run_continues_it_and_knows_when_it_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(4) == 0
     assert "no checkpoint in runs/exp to continue from" in capsys.readouterr().out
@@ -108,10 +103,15 @@ def test_a_damaged_checkpoint_falls_back_on_the_one_before(capsys: pytest.Captur
     assert fit(6, last=str(last)) == 1
     assert f"{last} is damaged" in (said := capsys.readouterr().err)
     assert f"the one before it is {previous}" in said
-    with pytest.warns(UserWarning, match=r"last.ckpt is damaged .*previous.ckpt: continuing from .*previous.ckpt"):
+    with pytest.warns(UserWarning, match=r"last.ckpt is damaged .*previous.ckpt: continuing from .*best.ckpt"):
         assert fit(6) == 0
-    assert f"continuing from {previous}, step 2" in capsys.readouterr().out
-    assert read_checkpoint(runs()[1] / "checkpoints" / "last.ckpt")["global_step"] == 6
+    assert f"continuing from {folder / 'best.ckpt'}, step 3" in capsys.readouterr().out  # further than the one before
+    damage(folder / "best.ckpt")
+    for path in (runs()[1] / "checkpoints").glob("*.ckpt"):
+        path.unlink()
+    with pytest.warns(UserWarning, match=r"best.ckpt is damaged .*: continuing from .*previous.ckpt"):
+        assert fit(6) == 0
+    assert read_checkpoint(runs()[2] / "checkpoints" / "last.ckpt")["global_step"] == 6
 
 
 @pytest.mark.parametrize(

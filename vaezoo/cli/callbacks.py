@@ -49,7 +49,8 @@ def check_callbacks(given: Sequence[Namespace], continues: bool) -> None:
         continues: Whether the run starts from a checkpoint.
     """
     for callback in given:
-        name, arguments = callback.class_path.rpartition(".")[2], callback.get("init_args") or {}
+        name = callback.class_path.rpartition(".")[2]
+        arguments: Any = callback.get("init_args") or {}
         if name in ("WeightAveraging", "EMAWeightAveraging") and arguments.get("use_buffers"):
             raise ValueError(
                 f"{name} with use_buffers: true averages counters too, as the model's step: give use_buffers: false"
