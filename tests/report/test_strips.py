@@ -26,7 +26,7 @@ LIMITS = Limits(starts=2, steps=5, images=3)
 
 
 def images_of_runs() -> RunData:
-    return RunData(ImageDataModule, local=True, keep=first_images)
+    return RunData(ImageDataModule, keep=first_images)
 
 
 def pixels(picture: Picture) -> np.ndarray:
