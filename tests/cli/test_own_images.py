@@ -46,6 +46,9 @@ def test_four_commands_from_a_folder_and_a_table(rows: list[Row], capsys: pytest
     assert "network: LaRVAENetwork for 32×32 images of 3 channels: 4 convolutions (32, 32, 64, 64) down to 2×2" in said
     assert scores["data"]["factors"] == ["size", "colour"]  # type: ignore[index]
     assert scores["images"] == 30
+    known = scores["metrics"]["mig_20"]["images"]  # type: ignore[index]
+    assert 15 < known < 30
+    assert f"30 test images of ImageFolderDataModule (file), seed 0; factors and labels are known of {known}" in said
     metrics = set(scores["metrics"])  # type: ignore[call-overload]
     assert {"mig_20", "sap_dip", "dci_fast", "label_distance", "kl"} <= metrics
 

@@ -107,7 +107,9 @@ def _evaluated(
         "seed": options.seed,
     }
     write_json(target, found, record)
-    return found, f"{found.images:,} {split} images of {type(data).__name__} ({data.source}), seed {options.seed}"
+    pool = f"{found.images:,} {split} images of {type(data).__name__} ({data.source}), seed {options.seed}"
+    known = [result.definition["images"] for result in found.results.values() if "images" in result.definition]
+    return found, f"{pool}; factors and labels are known of {min(known):,} of them" if known else pool
 
 
 def _left_out(skipped: dict[str, str]) -> list[str]:

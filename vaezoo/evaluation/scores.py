@@ -77,6 +77,8 @@ def evaluate(
             results[name] = labelled(score(shells[name], pools, seed), chosen[name])
             if name in fitted:
                 results[name].definition["fitted_on"] = {"split": "train", "images": training}
+            elif (known := len(shells[name].tables()[0])) < count:
+                results[name].definition["images"] = known  # the others lack a factor or a label
     return Evaluation(results, skipped, count)
 
 
