@@ -93,7 +93,7 @@ def test_arrays_that_hdf5_takes_from_elsewhere(how: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("member", ["../escaped", "/escaped", "img_align_celeba/../../../escaped"])
 def test_members_of_an_archive_stay_in_the_folder(member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CelebA's is unpacked by torchvision; its checksum is off here, so that any will do. Cars3D's is tested with it."""
+    """CelebA's is unpacked by torchvision; its checksum is off here, so that any will do. Cars3D's has its own test."""
     root = celeba.write(tmp_path / "data")
     shutil.rmtree(root / "img_align_celeba")
     with zipfile.ZipFile(root / "img_align_celeba.zip", "w") as archive:
