@@ -139,8 +139,11 @@ def _matrix(path: Path, dtype: type, dimensions: int) -> Iterator[tuple[tuple[in
                 raise ValueError(f"it is no matrix of {np.dtype(dtype)} with {dimensions} dimensions")
             shape = tuple(_read(stream, np.int32, (max(count, 3),)).tolist()[:count])
             yield shape, stream
+            if stream.read(1):  # the end of a packed file is where its checksum is compared
+                raise ValueError("it goes on after the last number")
     except (EOFError, OSError, ValueError, zlib.error) as error:
-        raise ValueError(f"{path} is not the official file ({error}): delete it and fetch it again") from error
+        reason = "its packing is damaged" if isinstance(error, (gzip.BadGzipFile, zlib.error)) else error
+        raise ValueError(f"{path} is not the official file ({reason}): delete it and fetch it again") from error
 
 
 def _read(stream: BufferedIOBase, dtype: type, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -77,7 +77,8 @@ def test_files_of_another_layout(tmp_path: Path) -> None:
         "no matrix of int32": ("info", gzip.compress(b"MATLAB 5.0 MAT-file")),
         "azimuths are not": ("info", gzip.compress(matrix_bytes(odd))),
         "invalid entry": ("info", gzip.compress(matrix_bytes(info + 8))),
-        "[Nn]ot a gzipped file": ("info", matrix_bytes(info)),
+        "its packing is damaged": ("info", matrix_bytes(info)),
+        "it goes on after": ("info", gzip.compress(matrix_bytes(info) + b"x")),
         "broadcast": ("info", gzip.compress(matrix_bytes(info[:5]))),
     }
     for complaint, (kind, data) in wrong.items():
@@ -91,12 +92,18 @@ def test_files_of_another_layout(tmp_path: Path) -> None:
         Small(data_dir=tmp_path).prepare_data()
 
 
-@pytest.mark.parametrize("damage", ["cut", "shape", "few"])
+@pytest.mark.parametrize("damage", ["cut", "shape", "few", "checksum"])
 def test_damaged_pictures(tmp_path: Path, damage: str) -> None:
     files = write(tmp_path)
     path = files / f"{TESTING}-dat.mat.gz"
     pictures = np.zeros((TOTAL // 2, 2, 96, 96), np.uint8)
-    raw = {"cut": path.read_bytes()[:-100], "shape": pictures[..., :64], "few": pictures[:-1]}[damage]
+    whole = path.read_bytes()
+    raw = {
+        "cut": whole[:-100],
+        "shape": pictures[..., :64],
+        "few": pictures[:-1],
+        "checksum": whole[:-8] + bytes(4) + whole[-4:],
+    }[damage]
     path.write_bytes(raw if isinstance(raw, bytes) else gzip.compress(matrix_bytes(raw), 1))
     with pytest.raises(ValueError, match=r"testing-dat\.mat\.gz is not the official file \("):
         Small(data_dir=tmp_path).prepare_data()

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from datamodules import CelebADataModule, ChairsDataModule, MNISTDataModule
 from datamodules.base import ImageDataModule
-from tests.helpers.datasets import celeba, chairs, dsprites, isaac3d, mnist, shapes3d
+from tests.helpers.datasets import cars3d, celeba, chairs, dsprites, isaac3d, mnist, mpi3d, shapes3d, smallnorb
 from tests.helpers.harness import INTERNALS, tries
 
 pytestmark = pytest.mark.xdist_group("files")  # one worker makes what all of them read
@@ -29,6 +29,9 @@ WRITERS: dict[str, tuple[Callable[[Path], Any], Callable[..., ImageDataModule], 
     "dsprites": (dsprites.write, dsprites.Small, {"source": "file", "test_size": 4} | SPLIT),
     "shapes3d": (shapes3d.write, shapes3d.Small, {"source": "file", "test_size": 4} | SPLIT),
     "isaac3d": (isaac3d.write, isaac3d.Small, {"test_size": 4, "image_size": 8} | SPLIT),
+    "mpi3d": (mpi3d.write, mpi3d.Small, {"test_size": 4} | SPLIT),
+    "cars3d": (cars3d.write, cars3d.Small, {"image_size": 8} | SPLIT),
+    "smallnorb": (smallnorb.write, smallnorb.Small, {"image_size": 8} | SPLIT),
     "chairs": (chairs.write, ChairsDataModule, {"image_size": 8} | SPLIT),
     "celeba": (celeba.write, CelebADataModule, {"image_size": 8, "batch_size": 2}),
     "mnist": (_mnist, MNISTDataModule, SPLIT),

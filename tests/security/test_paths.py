@@ -117,7 +117,7 @@ def test_files_of_datasets_that_are_links_out_of_their_folder(tmp_path: Path) ->
 
 @pytest.mark.parametrize("member", ["../escaped", "/escaped", "img_align_celeba/../../../escaped"])
 def test_members_of_an_archive_stay_in_the_folder(member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CelebA is the one archive that is unpacked, by torchvision; its checksum is off here, so that any will do."""
+    """CelebA's is unpacked by torchvision; its checksum is off here, so that any will do. Cars3D's has its own test."""
     root = celeba.write(tmp_path / "data")
     shutil.rmtree(root / "img_align_celeba")
     with zipfile.ZipFile(root / "img_align_celeba.zip", "w") as archive:
