@@ -16,6 +16,7 @@ from vaezoo.models.lightning_private import (
     accumulates,
     begin_validation_again,
     complete_validation,
+    count_epoch_as_begun,
     validates_now,
 )
 from vaezoo.runs.files import atomic_write
@@ -51,6 +52,7 @@ class LastCheckpoint(ModelCheckpoint):
         self._seconds, self._saved_at = (every_n_minutes or math.inf) * 60, 0.0
         self._due = False
         self._validate_again = False
+        self._within_epoch = False
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Nothing: what an earlier run kept lies in its own folder."""
@@ -66,6 +68,7 @@ class LastCheckpoint(ModelCheckpoint):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Save where it is time, the run stops or its last step is done; not while gradients accumulate."""
+        self._within_epoch = True
         if not _fitting(trainer) or accumulates(trainer):
             return
         step = trainer.global_step
@@ -80,7 +83,8 @@ class LastCheckpoint(ModelCheckpoint):
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Nothing: Lightning would save at the end of an epoch without validation."""
+        """Save nothing: Lightning would at the end of an epoch without validation."""
+        self._within_epoch = False
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save the final state, unless the last step did, and that a callback ended the run where one did."""
@@ -100,6 +104,8 @@ class LastCheckpoint(ModelCheckpoint):
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Let a validation that was stopped begin again, and no other; note where a callback ended the run."""
         (begin_validation_again if self._validate_again else complete_validation)(checkpoint)
+        if self._within_epoch:
+            count_epoch_as_begun(checkpoint)
         checkpoint[STOPPED_EARLY] = _stopped_early(trainer)
 
     def _time_is_up(self, trainer: Trainer) -> bool:

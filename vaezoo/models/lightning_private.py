@@ -86,6 +86,18 @@ def begin_validation_again(checkpoint: dict[str, Any]) -> None:
     checkpoint["loops"]["fit_loop"][_VALIDATION] = begun
 
 
+def count_epoch_as_begun(checkpoint: dict[str, Any]) -> None:
+    """Let a checkpoint that is written within an epoch say so.
+
+    A run that continues from the end of an epoch counts the next one only at its end: stopped before, it would begin that
+    epoch again, in the middle of the data.
+    """
+    progress = checkpoint["loops"]["fit_loop"]["epoch_progress"]
+    for part in ("total", "current"):
+        begun = max(progress[part]["ready"], progress[part]["processed"] + 1)
+        progress[part] = progress[part] | {"ready": begun, "started": begun}
+
+
 def complete_validation(checkpoint: dict[str, Any]) -> None:
     """Let a run go on after its last validation.
 
