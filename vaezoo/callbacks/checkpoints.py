@@ -21,7 +21,7 @@ from vaezoo.models.lightning_private import (
 )
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
-from vaezoo.runs.resuming import STOPPED_EARLY
+from vaezoo.runs.resuming import ACCUMULATING, STOPPED_EARLY
 
 _NAMES = RunFolder(Path())
 _STEPS_BETWEEN_QUESTIONS = 10
@@ -107,6 +107,7 @@ class LastCheckpoint(ModelCheckpoint):
         if self._within_epoch:
             count_epoch_as_begun(checkpoint)
         checkpoint[STOPPED_EARLY] = _stopped_early(trainer)
+        checkpoint[ACCUMULATING] = self._within_epoch and accumulates(trainer)
 
     def _time_is_up(self, trainer: Trainer) -> bool:
         """Whether so many minutes have passed; several ranks, whose clocks differ, agree once in a while."""

@@ -89,8 +89,8 @@ def begin_validation_again(checkpoint: dict[str, Any]) -> None:
 def count_epoch_as_begun(checkpoint: dict[str, Any]) -> None:
     """Let a checkpoint that is written within an epoch say so.
 
-    A run that continues from the end of an epoch counts the next one only at its end: stopped before, it would begin that
-    epoch again, in the middle of the data.
+    A run that continues from the end of an epoch counts the next one only at its end: stopped before, it would begin
+    that epoch again, in the middle of the data.
     """
     progress = checkpoint["loops"]["fit_loop"]["epoch_progress"]
     for part in ("total", "current"):

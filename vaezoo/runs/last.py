@@ -9,7 +9,7 @@ from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
 from vaezoo.runs.folder import RunFolder
-from vaezoo.runs.resuming import open_checkpoint, require_resumable, say
+from vaezoo.runs.resuming import ACCUMULATING, open_checkpoint, require_resumable, say
 
 _UNUSABLE = (OSError, ValueError, DamagedCheckpointError)
 
@@ -77,7 +77,8 @@ def _peek(path: Path) -> int:
     """Steps behind a checkpoint; reads the names in it and no tensor."""
     content = read_checkpoint(path, mmap=True, verify=False)
     require_resumable(path, content)
-    return int(content["global_step"])
+    # The best checkpoint may fall between gradients that are summed up, which it does not hold: the last resort.
+    return -1 if content.get(ACCUMULATING) else int(content["global_step"])
 
 
 def _rank(path: Path) -> int:

@@ -12,8 +12,8 @@ from vaezoo.models.lightning_private import epochs_done, missing_state
 from vaezoo.runs.checkpoint_io import OpenCheckpoint, fetch_checkpoint, is_remote, read_checkpoint
 from vaezoo.specs import public, with_public_names
 
-SETTINGS, STOPPED_EARLY = "settings", "stopped_early"
-"""Where a checkpoint notes what else decides how its run goes on, and that a callback ended it."""
+SETTINGS, STOPPED_EARLY, ACCUMULATING = "settings", "stopped_early", "accumulating"
+"""Where a checkpoint notes its settings, that a callback ended the run, and that it lacks gradients summed up before."""
 
 
 class NothingToDo(Exception):  # noqa: N818  # not an error
