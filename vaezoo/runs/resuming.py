@@ -13,7 +13,7 @@ from vaezoo.runs.checkpoint_io import OpenCheckpoint, fetch_checkpoint, is_remot
 from vaezoo.specs import public, with_public_names
 
 SETTINGS, STOPPED_EARLY, ACCUMULATING = "settings", "stopped_early", "accumulating"
-"""Where a checkpoint notes its settings, that a callback ended the run, and that it lacks gradients summed up before."""
+"""Where a checkpoint notes its settings, that a callback ended the run, and that it lacks accumulated gradients."""
 
 
 class NothingToDo(Exception):  # noqa: N818  # not an error
