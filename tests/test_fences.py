@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -286,13 +287,17 @@ def test_every_private_name_has_a_test() -> None:
 
 def library_names(cls: type) -> set[str]:
     """Private attributes that the classes of other packages give a class, by definition or by assignment to self."""
-    found = set()
-    for base in cls.__mro__:
-        if base.__module__.partition(".")[0] in ("lightning", "jsonargparse", "torch", "torchmetrics"):
-            source = "" if base.__module__ == "torch._C" else inspect.getsource(base)
-            found |= {name for name in vars(base) if re.match("_[^_]", name)}
-            found |= set(re.findall(r"self\.(_[a-z]\w*)\s*(?::[^=\n]+)?=[^=]", source))
-    return found
+    return set[str]().union(*(names_of(base) for base in cls.__mro__))
+
+
+@cache
+def names_of(base: type) -> set[str]:
+    """Those of one class; none where it is of no other package."""
+    if base.__module__.partition(".")[0] not in ("lightning", "jsonargparse", "torch", "torchmetrics"):
+        return set()
+    source = "" if base.__module__ == "torch._C" else inspect.getsource(base)
+    assigned = re.findall(r"self\.(_[a-z]\w*)\s*(?::[^=\n]+)?=[^=]", source)
+    return {name for name in vars(base) if re.match("_[^_]", name)} | set(assigned)
 
 
 def test_classes_use_no_private_name_of_what_they_extend() -> None:

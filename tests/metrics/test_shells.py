@@ -94,7 +94,7 @@ def test_every_shell_is_tested_and_every_score_documented() -> None:
         "ReconstructionError",
         "AttributeAccuracy",
     }
-    assert shells == set(M.__all__)
+    assert shells | {"evaluate"} == set(M.__all__)
     rows = (M.__doc__ or "").splitlines()
     for metric, tables, _ in CASES.values():
         metric.reset()

@@ -94,8 +94,9 @@ class Encoded(Reading):
         classes = torch.stack([label.argmax(1) for label in known.split(list(sizes), dim=1)], dim=1)
         return torch.where(observed, classes.float(), torch.nan)
 
-    def _known(self, reads: Sequence[str]) -> Tensor:
-        known = super()._known(reads)
+    def known(self, reads: Sequence[str]) -> Tensor:
+        """Images of which all is known that a score reads, (B,) bool."""
+        known = super().known(reads)
         return known & ~self.labels.isnan().any(1) if "labels" in reads else known
 
     def _decoder_of_labels(self) -> DecodesLabels:

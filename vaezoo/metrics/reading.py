@@ -45,7 +45,7 @@ class Reading:
             raise ValueError("the data has no categorical factor to compare classes with")
         return self.factors[:, columns[0]]
 
-    def _known(self, reads: Sequence[str]) -> Tensor:
+    def known(self, reads: Sequence[str]) -> Tensor:
         """Images of which all is known that a score reads, (B,) bool."""
         known = torch.ones(len(self._factors), dtype=torch.bool, device=self._factors.device)
         if self._names is not None and {"factors", "factor_values"} & set(reads):
@@ -67,7 +67,7 @@ class Reading:
         reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
         purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
         tables = [getattr(self, name) for name in reads]
-        known = self._known(reads)
+        known = self.known(reads)
         metric.update(*(tables if known.all() else (table[known] for table in tables)), **purpose)
 
 

@@ -173,6 +173,10 @@ class VAE(Autoencoder, Receiver):
         """Let terms that draw in evaluation, as a permutation, draw the same each time."""
         seed_batch(self.trainer.global_rank, batch_idx, self.device, dataloader_idx)
 
+    def on_test_batch_start(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """The same, for a test."""
+        seed_batch(self.trainer.global_rank, batch_idx, self.device, dataloader_idx)
+
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""
         loss = self._log_terms("train", batch)
