@@ -11,7 +11,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,7 @@ def run_jobs(jobs: Mapping[str, Job], study: Study, output: Path, address: str |
     """
     with locked(output / "lock"):
         stopper = Stopper(study.scheduler, [job.folder for job in jobs.values()])
-        undone = [job for job in jobs.values() if not job.result()]
-        with _cluster(address, undone) if undone else nullcontext():
+        with _cluster(address, list(jobs.values())):
             runner = Runner(jobs, retries, stopper, Screen())
             runner.run()
     return {line.name: line.note for line in runner.lines.values() if line.state == "failed"}
