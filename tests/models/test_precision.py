@@ -109,3 +109,16 @@ def test_other_precisions_train(precision: str, tmp_path: Path) -> None:
     model = MODELS["JointVAE"]()
     trainer(tmp_path, 3, precision=precision, enable_checkpointing=False).fit(model, in_order([a_batch()] * 3))
     assert all(p.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_gradients_are_clipped_in_every_precision(precision: str, tmp_path: Path) -> None:
+    class Norms(Callback):
+        def on_before_zero_grad(self, _: object, model: VAE, __: object) -> None:
+            norms.extend([p.grad.norm() for p in model.parameters() if p.grad is not None])
+
+    model, norms = MODELS["BetaVAE"](), list[Tensor]()
+    options = {"precision": precision, "gradient_clip_val": 1e-3, "callbacks": [Norms()], "enable_checkpointing": False}
+    trainer(tmp_path, 2, **options).fit(model, in_order([a_batch()] * 2))
+    assert norms
+    assert max(norms) <= 1.001e-3
