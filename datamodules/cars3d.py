@@ -13,9 +13,10 @@ from scipy.io import loadmat
 from datamodules.cache import cached
 from datamodules.download import download
 from datamodules.factors import Factor
-from datamodules.file_sets import Reordered, inverse, origin_of_all, resized
+from datamodules.file_sets import inverse, origin_of_all, resized
 from datamodules.grids import GridDataModule, check_array
-from vaezoo.runs.files import require_own_file
+from datamodules.pictures import sized
+from datamodules.sources import Picked
 
 URL = "http://www.scottreed.info/files/nips2015-analogy-data.tar.gz"
 MD5 = "4e866a7919c1beedf53964e6f7a23686"
@@ -47,13 +48,11 @@ class Cars3DDataModule(GridDataModule):
         test_size: int | float = 0.1,
         **options: Any,
     ) -> None:
-        if image_size < 1:
-            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        self.image_shape = sized(3, image_size)
         super().__init__(val_size=val_size, test_size=test_size, **options)
-        self.image_shape = (3, image_size, image_size)
         self.folder, self.download = self.data_dir / "cars", download
 
-    def open(self) -> Reordered:
+    def open(self) -> Picked:
         """The cache of the pictures, numbered as the grid is."""
         if self.download and not self.folder.exists():
             archive = self.data_dir / PurePosixPath(URL).name
@@ -66,14 +65,12 @@ class Cars3DDataModule(GridDataModule):
                 f"{self.folder} holds {len(files)} .mat files, not {cars}: fetch {URL} and move its folder data/cars "
                 f"to {self.data_dir}, or set download=True"
             )
-        for file in files:
-            require_own_file(file, self.folder)
         cache = self.data_dir / ".cache" / f"cars3d-{self.image_shape[1]}"
         shape = (prod(self.factor_sizes), *self.image_shape)
         stored = cached(cache, origin_of_all(self.folder, files), shape, lambda: map(self._views, files))
         # Stored car by car, and of a car azimuth by azimuth.
         ids = np.arange(len(stored)).reshape(elevations, azimuths, cars).transpose(2, 1, 0).ravel()
-        return Reordered(stored, inverse(ids, len(stored), self.folder))
+        return Picked(stored, inverse(ids, len(stored), self.folder))
 
     def _views(self, path: Path) -> NDArray[np.uint8]:
         """All pictures of a car, elevations changing fastest, (azimuths · elevations, C, H, W)."""

@@ -10,7 +10,7 @@ from torchvision.datasets import CelebA
 
 from datamodules.base import ImageDataModule, LabelledSet
 from datamodules.factors import Factor, LabelForm
-from datamodules.pictures import cached_pictures, centre, resize
+from datamodules.pictures import cached_pictures, centre, resize, sized
 from datamodules.sources import MemoryMapped
 from vaezoo.runs.files import require_own_file
 
@@ -68,15 +68,10 @@ class CelebADataModule(ImageDataModule):
         if crop is not None and not 1 <= crop <= WIDTH:
             raise ValueError(f"crop must lie in 1..{WIDTH} or be None, not {crop}")
         self.cropped = (HEIGHT, WIDTH) if crop is None else (crop, crop)
-        height, width = self.cropped
-        if image_size is not None:
-            height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
-        if min(height, width) < 1:
-            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        self.image_shape = sized(3, self.cropped if image_size is None else image_size)
         super().__init__(
             label_form=label_form, labelled_set=labelled_set, val_size=val_size, test_size=test_size, **options
         )
-        self.image_shape = (3, height, width)
         self.download, self.official_split = download, official_split
 
     def open(self) -> MemoryMapped:

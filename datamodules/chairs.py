@@ -13,7 +13,7 @@ from torch import Tensor
 
 from datamodules.base import ImageDataModule
 from datamodules.factors import Factor, FactorKind
-from datamodules.pictures import cached_pictures, centre, resize
+from datamodules.pictures import cached_pictures, centre, resize, sized
 from datamodules.sources import MemoryMapped
 from datamodules.splits import held_out_count, split
 
@@ -55,11 +55,9 @@ class ChairsDataModule(ImageDataModule):
         test_models: int | float = 0.2,
         **options: Any,
     ) -> None:
-        if image_size < 1:
-            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        self.image_shape = sized(1, image_size)
         if not 0 < crop <= 1:
             raise ValueError(f"crop must be above 0 and at most 1, not {crop}")
-        self.image_shape = (1, image_size, image_size)
         self.mask, self.crop, self.test_models = mask, crop, test_models
         self.folder = Path(data_dir) / "rendered_chairs"
         self.models_file = None if models_file is None else Path(models_file)

@@ -12,38 +12,17 @@ from torch import Tensor
 
 from datamodules.cache import origin_of
 from datamodules.pictures import resize
-from datamodules.sources import ImageSource
-
-
-class Reordered:
-    """Pictures of another source, numbered anew.
-
-    Args:
-        source: The pictures.
-        rows: Their places in the source, by new id.
-    """
-
-    def __init__(self, source: ImageSource, rows: Tensor) -> None:
-        self.source, self.rows = source, rows
-
-    def __len__(self) -> int:
-        """Number of images."""
-        return len(self.rows)
-
-    def images(self, ids: Tensor) -> Tensor:
-        """Images by new id, uint8 (B, C, H, W)."""
-        return self.source.images(self.rows[ids])
+from vaezoo.runs.files import require_own_file
 
 
 def origin_of_all(folder: Path, paths: Sequence[Path]) -> dict[str, int]:
     """What tells one version of several files from another without reading them.
 
     Raises:
-        ValueError: A file is a link that leads out of the folder.
+        ValueError: A file is not the folder's own.
     """
     for path in paths:
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise ValueError(f"{path} leads out of {folder}: unpack the official archive again")
+        require_own_file(path, folder)
     origins = [origin_of(path) for path in paths]
     names = crc32("\n".join(path.name for path in paths).encode())
     return {"names": names, **{key: sum(origin[key] for origin in origins) for key in ("size", "mtime_ns")}}

@@ -13,7 +13,7 @@ from datamodules.factor_table import BINS, FactorTable
 from datamodules.factors import FactorKind
 from datamodules.folder_labels import TRAIN, FolderLabels, class_names, read_labels
 from datamodules.picture_files import Background, Fit, find_pictures, formats, prepared
-from datamodules.pictures import Reading, cached_pictures
+from datamodules.pictures import Reading, cached_pictures, sized
 from datamodules.sources import ImageSource, Picked
 from datamodules.tabled import TabledDataModule
 
@@ -70,12 +70,9 @@ class ImageFolderDataModule(TabledDataModule):
         test_size: int | float = 0.1,
         **options: Any,
     ) -> None:
-        height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
-        if min(height, width) < 1:
-            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        self.image_shape = sized(1 if grey else 3, image_size)
         if folder_classes and labels_file is not None:
             raise ValueError("folder_classes and labels_file both give labels: choose one")
-        self.image_shape = (1 if grey else 3, height, width)
         self.fit_mode, self.background, self.skip_broken = fit, background, skip_broken
         self.names = find_pictures(Path(data_dir))
         found = FolderLabels({}, None)

@@ -12,6 +12,7 @@ from torchvision import datasets
 from datamodules.base import ImageDataModule
 from datamodules.factors import Factor, LabelForm
 from datamodules.memory import InMemory
+from datamodules.pictures import sized
 from datamodules.splits import split
 from vaezoo.runs.files import require_own_file
 
@@ -38,10 +39,8 @@ class MNISTDataModule(ImageDataModule):
     def __init__(
         self, image_size: int = 32, download: bool = False, label_form: LabelForm = "index", **options: Any
     ) -> None:
-        if image_size < 1:
-            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        self.image_shape = sized(1, image_size)
         super().__init__(label_form=label_form, test_size=0, **options)
-        self.image_shape = (1, image_size, image_size)
         self.download = download
 
     def open(self) -> InMemory:

@@ -8,9 +8,9 @@ from typing import IO, Any, Literal
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from datamodules.array_files import npy_header
 from datamodules.cache import cached, origin_of
 from datamodules.download import download
 from datamodules.factors import Factor
@@ -89,8 +89,7 @@ class MPI3DDataModule(GridDataModule):
     def _pictures(self, stream: IO[bytes]) -> Iterator[NDArray[np.uint8]]:
         channels, height, width = self.image_shape
         total = prod(self.factor_sizes)
-        old = npy.read_magic(stream) == (1, 0)
-        shape, by_column, dtype = (npy.read_array_header_1_0 if old else npy.read_array_header_2_0)(stream)
+        shape, by_column, dtype = npy_header(stream)
         check_array("images", shape, dtype, (total, height, width, channels), np.uint8)
         if by_column:
             raise ValueError("images is in Fortran order")

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from datamodules.grids import GridDataModule, check_order
-from datamodules.pictures import cached_pictures, resize
+from datamodules.pictures import cached_pictures, resize, sized
 from datamodules.sources import MemoryMapped
 from vaezoo.runs.files import require_own_file
 
@@ -29,10 +29,8 @@ class NumberedPictures(GridDataModule):
     """Name of the official archive on its page."""
 
     def __init__(self, image_size: int = 64, **options: Any) -> None:
-        if image_size < 1:
-            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        self.image_shape = sized(3, image_size)
         super().__init__(**options)
-        self.image_shape = (3, image_size, image_size)
         self.folder = self.data_dir / self.folder_name
 
     def open(self) -> MemoryMapped:

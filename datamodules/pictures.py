@@ -82,6 +82,18 @@ def centre(picture: Image.Image, height: int, width: int) -> Image.Image:
     return picture.crop((left, top, left + width, top + height))
 
 
+def sized(channels: int, image_size: int | tuple[int, int]) -> tuple[int, int, int]:
+    """Shape of images by their height and width, or by one number for both.
+
+    Raises:
+        ValueError: A size is below 1.
+    """
+    height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
+    if min(height, width) < 1:
+        raise ValueError(f"image_size must be at least 1, not {image_size}")
+    return channels, height, width
+
+
 def resize(picture: Image.Image, image_shape: tuple[int, int, int]) -> Image.Image:
     """Resize bilinearly, averaging over all pixels that become one."""
     _, height, width = image_shape

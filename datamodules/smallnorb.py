@@ -16,9 +16,10 @@ from torch import Tensor
 from datamodules.cache import cached
 from datamodules.download import download
 from datamodules.factors import Factor, ravel, unravel
-from datamodules.file_sets import Reordered, inverse, origin_of_all, resized
+from datamodules.file_sets import inverse, origin_of_all, resized
 from datamodules.grids import GridDataModule, check_array
-from vaezoo.runs.files import require_own_file
+from datamodules.pictures import sized
+from datamodules.sources import Picked
 
 PAGE = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small"
 TRAINING = "smallnorb-5x46789x9x18x6x2x96x96-training"
@@ -69,10 +70,8 @@ class SmallNORBDataModule(GridDataModule):
         test_size: int | float = 0.1,
         **options: Any,
     ) -> None:
-        if image_size < 1:
-            raise ValueError(f"image_size must be at least 1, not {image_size}")
+        self.image_shape = sized(1, image_size)
         super().__init__(val_size=val_size, test_size=test_size, **options)
-        self.image_shape = (1, image_size, image_size)
         self.folder, self.download = self.data_dir / "smallnorb", download
 
     def factors_of(self, ids: Tensor) -> Tensor:
@@ -83,7 +82,7 @@ class SmallNORBDataModule(GridDataModule):
         """Images of the first toy at factor indices (B, 4), float in [0, 1] on the host, (B, 1, H, W)."""
         return self.pictures.images(ravel(factors, self.factor_sizes).cpu() * self.toys).float() / 255
 
-    def open(self) -> Reordered:
+    def open(self) -> Picked:
         """The cache of the pictures, numbered as the grid is."""
         files = {name: self._file(name) for name in MD5}
         origin = origin_of_all(self.folder, list(files.values()))
@@ -93,7 +92,7 @@ class SmallNORBDataModule(GridDataModule):
         counts = {part: len(own) for part, own in ids.items()}
         cache = self.data_dir / ".cache" / f"smallnorb-{self.image_shape[1]}"
         stored = cached(cache, origin, (total, *self.image_shape), lambda: self._blocks(files, counts))
-        return Reordered(stored, rows)
+        return Picked(stored, rows)
 
     def _file(self, name: str) -> Path:
         plain, packed = self.folder / f"{name}.mat", self.folder / f"{name}.mat.gz"
@@ -102,7 +101,6 @@ class SmallNORBDataModule(GridDataModule):
         found = plain if plain.exists() else packed
         if not found.exists():
             raise FileNotFoundError(f"{plain} is not there, nor packed: fetch it from {PAGE} or set download=True")
-        require_own_file(found, self.folder)
         return found
 
     def _ids(self, files: dict[str, Path], part: str) -> NDArray[np.int64]:
