@@ -82,6 +82,13 @@ def test_trainer(tmp_path: Path) -> None:
     assert asks.answers == [True], moved("lightning", "_trainer")
 
 
+def test_logger_connector(tmp_path: Path) -> None:
+    needs("lightning", Trainer(logger=False, barebones=True), "_logger_connector")
+    asks = Asks(lambda trainer: trainer._logger_connector.should_update_logs)
+    fitted(tmp_path, asks, max_epochs=1, log_every_n_steps=2)
+    assert asks.answers == [False, True, False, True, False], moved("lightning", "_logger_connector")
+
+
 def test_should_accumulate(tmp_path: Path) -> None:
     needs("lightning", Trainer(logger=False, barebones=True).fit_loop, "_should_accumulate")
     asks = Asks(fence.accumulates)

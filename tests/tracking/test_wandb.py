@@ -190,16 +190,12 @@ def logged_names() -> set[str]:
     ]
     names = {*tracking.SCORES, *(f"pictures/{name}" for name in pictures)}
 
-    def log(values: dict[str, Any], **_: Any) -> None:
-        names.update(values)
-
     for build in MODELS.values():
         model = build()
-        model.log_dict = log  # type: ignore[method-assign,assignment]
-        for stage, batch in (("train", a_batch()), ("val", a_batch())):
-            model._trainer = object()  # type: ignore[assignment]
-            model._log_terms(stage, batch)
-            model.eval()
+        for stage, values in (("train", model.train()), ("val", model.eval())):
+            terms = values.terms(a_batch())
+            names |= {f"{stage}/loss", *(f"{stage}/{name}" for name in terms)}
+            names |= {f"{stage}/{name}/{key}" for name, term in terms.items() for key in term.logs}
         for latent in model.latents:
             names |= {
                 f"pictures/{name}" for name in (f"traversals_{latent}", f"traversals_{latent}_prior", f"nats_{latent}")

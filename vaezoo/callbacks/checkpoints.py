@@ -2,6 +2,7 @@
 
 import math
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from weakref import proxy
@@ -52,6 +53,11 @@ class LastCheckpoint(ModelCheckpoint):
         self._due = False
         self._validate_again = False
         self._within_epoch = False
+
+    @cached_property
+    def state_key(self) -> str:
+        """Lightning asks for it six times a step."""
+        return super().state_key
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Nothing: what an earlier run kept lies in its own folder."""
@@ -144,7 +150,7 @@ class BestCheckpoint(ModelCheckpoint):
             enable_version_counter=False,
         )
 
-    @property
+    @cached_property
     def state_key(self) -> str:
         """The same for every model and version, so that a run's state is found before its metrics are known."""
         monitor, self.monitor = self.monitor, _LOSS

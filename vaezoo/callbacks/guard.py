@@ -11,6 +11,7 @@ from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 
 from vaezoo.callbacks.findings import Found, KnowsIds, Loss, Update, agree, norms
+from vaezoo.models.logged import Logged
 
 
 class NonFiniteError(RuntimeError):
@@ -89,7 +90,7 @@ class GuardFinite(Callback):
         loader = trainer.train_dataloader
         place = loader.place if isinstance(loader, KnowsIds) else None
         # Terms are looked up where they may be needed: on the CPU it is known already that they are not.
-        terms = {} if value.device.type == "cpu" and value.isfinite() else _terms(trainer)
+        terms = {} if value.device.type == "cpu" and value.isfinite() else _terms(pl_module)
         self._losses.append(Loss(trainer.global_step, trainer.current_epoch, place, value, terms))
 
     def on_before_optimizer_step(
@@ -122,7 +123,8 @@ class GuardFinite(Callback):
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Look at the validation's loss, which no step and no checkpoint waits for."""
-        bad = [key for key, term in _terms(trainer, "val").items() if not term.isfinite()]
+        logged = trainer.callback_metrics.items()
+        bad = [key for key, term in logged if re.fullmatch(r"val/(?!loss$)[^/]+", key) and not term.isfinite()]
         if trainer.sanity_checking or trainer.callback_metrics.get("val/loss", torch.zeros(())).isfinite():
             return
         message = f"not finite in the validation after step {trainer.global_step}: {', '.join(bad) or 'val/loss'}"
@@ -185,10 +187,10 @@ class GuardFinite(Callback):
             raise NonFiniteError(f"{found.message(trainer)}{row}; checkpoints hold the weights from before")
 
 
-def _terms(trainer: Trainer, stage: str = "train") -> dict[str, Tensor]:
-    """Terms of the loss as they were logged, without their sum and the details of each."""
-    logged = trainer.callback_metrics.items()
-    return {key: term for key, term in logged if re.fullmatch(rf"{stage}/(?!loss$)[^/]+", key)}
+def _terms(model: LightningModule) -> dict[str, Tensor]:
+    """Summands of the loss of this batch, by the names under which they are logged."""
+    latest = model.latest if isinstance(model, Logged) else {}
+    return {f"train/{name}": term for name, term in latest.items() if name != "loss"}
 
 
 def _nonfinite(state: Iterable[tuple[str, Tensor]]) -> list[str]:

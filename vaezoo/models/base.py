@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from vaezoo.functional import Likelihood, full_precision, reconstruction
-from vaezoo.models.lightning_private import has_trainer
+from vaezoo.models.logged import Logged
 from vaezoo.models.noise import seed_batch
 from vaezoo.models.optimizers import OptimizerCallable, as_callable, fused
 from vaezoo.models.receiving import Receiver
@@ -17,11 +17,6 @@ from vaezoo.nn.networks import Network, Shape
 from vaezoo.regularizers import KL, Regularizer
 from vaezoo.specs import plain
 from vaezoo.types import AnyBatch, Batch, Forward, Term
-
-
-class _LogOptions(TypedDict):
-    batch_size: int
-    sync_dist: bool
 
 
 class VAEOptions(TypedDict, total=False):
@@ -34,7 +29,7 @@ class VAEOptions(TypedDict, total=False):
     optimizer: OptimizerCallable | None
 
 
-class VAE(Autoencoder, Receiver):
+class VAE(Autoencoder, Receiver, Logged):
     """Variational autoencoder (Kingma & Welling, 2014); with other latents and regularizers, any model of the zoo.
 
     A paper is a subclass that names its latents and its regularizers. Loaders may yield whatever `Batch.of` takes:
@@ -167,6 +162,7 @@ class VAE(Autoencoder, Receiver):
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Make the batch's noise a function of seed, rank and batch; Lightning restores the number of the batch."""
+        super().on_train_batch_start(batch, batch_idx)
         seed_batch(self.trainer.global_rank, self.trainer.fit_loop.total_batch_idx, self.device)
 
     def on_validation_batch_start(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
@@ -179,17 +175,17 @@ class VAE(Autoencoder, Receiver):
 
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss of one batch, which counts as one step; needs no Trainer."""
-        loss = self._log_terms("train", batch)
+        loss = self._logged_loss(batch, "train")
         self.step = self.step + 1  # not in place: the backward pass may still read the old one
         return loss
 
     def validation_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss in evaluation."""
-        return self._log_terms("val", batch)
+        return self._logged_loss(batch, "val")
 
     def test_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Loss in evaluation."""
-        return self._log_terms("test", batch)
+        return self._logged_loss(batch, "test")
 
     def predict_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
         """Codes of a batch."""
@@ -225,18 +221,18 @@ class VAE(Autoencoder, Receiver):
                 "let it yield (images, labels), with NaN for those that are unknown"
             )
 
-    def _log_terms(self, stage: str, batch: AnyBatch) -> Tensor:
+    def _logged_loss(self, batch: AnyBatch, stage: str) -> Tensor:
         batch = self.receive(batch)
         terms = self.terms(batch)
         loss = torch.stack([term.loss for term in terms.values()]).sum()
-        if has_trainer(self):
-            values = {"loss": loss} | {name: term.loss for name, term in terms.items()}
-            if stage != "train" and (readers := self._label_readers()):
-                values["unsupervised"] = loss - torch.stack([terms[name].loss for name in readers]).sum()
-            details = {f"{name}/{key}": value for name, term in terms.items() for key, value in term.logs.items()}
-            options: _LogOptions = {"batch_size": len(batch.x), "sync_dist": stage != "train"}
-            self.log_dict({f"{stage}/{k}": v.detach() for k, v in values.items()}, prog_bar=stage == "train", **options)
-            self.log_dict({f"{stage}/{k}": v.detach() for k, v in details.items()}, **options)
+        values = {"loss": loss} | {name: term.loss for name, term in terms.items()}
+        details = {f"{name}/{key}": value for name, term in terms.items() for key, value in term.logs.items()}
+        if stage == "train":
+            self.log_training(values, details, len(batch.x))
+            return loss
+        if readers := self._label_readers():
+            values["unsupervised"] = loss - torch.stack([terms[name].loss for name in readers]).sum()
+        self.log_evaluation(stage, values | details, len(batch.x))
         return loss
 
 

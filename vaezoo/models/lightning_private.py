@@ -7,7 +7,8 @@ says what a release of Lightning has moved; nothing private is used anywhere els
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import LambdaCallback, ProgressBar, Timer
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import WandbLogger
@@ -32,6 +33,37 @@ def validates_now(trainer: Trainer) -> bool:
     """Whether a validation follows this batch; the loop alone knows, by interval, epoch and limits together."""
     fetcher = trainer.fit_loop._data_fetcher
     return fetcher is not None and trainer.fit_loop.epoch_loop._should_check_val_fx(fetcher)
+
+
+def reads_training_values(trainer: Trainer) -> bool:
+    """Whether anybody reads what this training step logs; the loop alone knows which steps are written.
+
+    Logging four values takes Lightning as long as the rest of a small model's step. Loggers read one step in
+    `log_every_n_steps`, a progress bar one in `refresh_rate`. A callback of the user's own may read every step.
+    """
+    loop = trainer.fit_loop.epoch_loop
+    dry = trainer.fast_dev_run  # type: ignore[attr-defined]  # Lightning sets it from elsewhere
+    return (
+        bool(dry)
+        or trainer._logger_connector.should_update_logs
+        or loop.batch_progress.is_last_batch
+        or 0 < trainer.max_steps <= trainer.global_step + 1
+        or any(_reads(callback, loop.batch_idx + 1) for callback in trainer.callbacks)  # type: ignore[attr-defined]
+        or any("train/" in str(config.monitor) for config in trainer.lr_scheduler_configs)
+        or validates_now(trainer)
+    )
+
+
+def _reads(callback: Callback, batches: int) -> bool:
+    """Whether a callback may read values after so many batches of an epoch."""
+    if isinstance(callback, ProgressBar):
+        rate = getattr(callback, "refresh_rate", 1)
+        return rate > 0 and batches % rate == 0
+    if isinstance(callback, LambdaCallback | Timer):  # the second stops a run at any step, which then is written
+        return True
+    if type(callback).__module__.partition(".")[0] not in ("lightning", "vaezoo"):
+        return True
+    return any("train/" in str(getattr(callback, name, "")) for name in ("monitor", "filename"))
 
 
 def ask_to_stop(trainer: Trainer) -> None:

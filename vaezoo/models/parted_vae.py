@@ -183,8 +183,8 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         if check:  # once an epoch, as it waits for the device
             check_classes(y, self.classes.sizes)
         loss, accuracy = self.supervised(x, y)
-        values = {"train/supervised": loss.detach(), "train/accuracy": accuracy}
-        self.log_dict(values | ({"train/loss": loss.detach()} if self.labels_only else {}), batch_size=len(x))
+        terms = {"supervised": loss} | ({"loss": loss} if self.labels_only else {})
+        self.log_training(terms, {"accuracy": accuracy}, len(x))
         return loss
 
     def _unlabelled(self, batch: Batch) -> Batch:
@@ -195,5 +195,4 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
 
     def _log_accuracy(self, stage: str, batch: Batch) -> None:
         if has_trainer(self) and batch.y.shape[1] == len(self.classes.sizes):
-            accuracy = label_accuracy(self.classify(batch.x), batch.y)
-            self.log(f"{stage}/accuracy", accuracy, batch_size=len(batch.x), sync_dist=True)
+            self.log_evaluation(stage, {"accuracy": label_accuracy(self.classify(batch.x), batch.y)}, len(batch.x))
