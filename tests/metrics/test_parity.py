@@ -150,7 +150,7 @@ def test_beta_vae_score(name: str, variant: str) -> None:
         assert within_three_errors([r[f"beta_vae_{variant}{part}"] for r in runs], *c.expected["beta_vae"][key])
 
 
-@pytest.mark.parametrize("name", ["rotation", "noise"])
+@pytest.mark.parametrize("name", ["rotation", pytest.param("noise", marks=pytest.mark.slow)])
 def test_importances_of_the_reference_dci(name: str) -> None:
     """The factor of three classes alone: all five take a minute. Five seeds of the reference differ by up to 1e-4."""
     c = case(name)
@@ -169,6 +169,7 @@ def test_dci_of_the_importances_of_five_seeds(name: str) -> None:
         assert [score(table) for table in tables] == EXACT(dci_arrays()[f"{name}/{key}"].tolist(), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_reference_dci() -> None:
     """Where trees stop early, in seconds; "rotation" and "noise" agree as well, in a minute each."""
     c = case("shared")
