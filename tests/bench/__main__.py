@@ -4,9 +4,10 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.bench import caches, data, guard, metrics, pictures, steps, training
+from tests.bench import caches, data, guard, metrics, overhead, pictures, steps, training
 
 BENCHMARKS = {
+    "overhead": overhead.run,
     "training": training.run,
     "guard": guard.run,
     "regularizers": steps.run,
