@@ -118,6 +118,7 @@ class ZooCLI(LightningCLI):
         """Choose the run's folder, send every logger there, and let no checkpoint execute anything."""
         config = self.config[self.subcommand]
         config.weights_only = True
+        self.config_dump = {}  # from which Lightning would save hyperparameters; models save their own
         experiment = Path(config.runs_dir) / config.experiment
         # Says what is wrong with a checkpoint before anything is made.
         if self._opened is None:
