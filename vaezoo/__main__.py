@@ -18,6 +18,7 @@ commands:
   evaluate    disentanglement scores:   vaezoo evaluate --ckpt_path RUN/checkpoints/best.ckpt
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
   traverse    pictures of the latents:  vaezoo traverse --ckpt_path RUN/checkpoints/best.ckpt
+  figure      figures for a paper:      vaezoo figure RUN reconstructions --output fig.pdf --width 8.5cm
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
   study       many runs from one file:  vaezoo study larvae_rates --dry_run
   reproduce   a paper's numbers:        vaezoo reproduce welavae_table1 --budget short

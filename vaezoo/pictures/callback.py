@@ -12,6 +12,7 @@ from torchvision.utils import save_image
 
 from vaezoo.models.base import VAE
 from vaezoo.pictures.grids import grid
+from vaezoo.pictures.picture import Picture
 from vaezoo.runs.folder import RunFolder
 from vaezoo.types import AnyBatch, Batch
 
@@ -40,8 +41,8 @@ class Pictures(Callback):
         self._warned = False
         self._drawn = -1  # the step of the last pictures
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """Pictures (3, H, W) in [0, 1] by name; the model is in evaluation and gradients are off."""
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture | Tensor]:
+        """Pictures, or their pixels (3, H, W) in [0, 1], by name; the model is in evaluation and gradients are off."""
         raise NotImplementedError
 
     def on_validation_batch_start(
@@ -111,12 +112,12 @@ class SavePictures(Pictures):
         super().__init__(images)
         self.steps, self.span, self.max_units = steps, span, max_units
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """Reconstructions, samples and the traversals of each latent group."""
         title, (x, y, _) = caption(trainer, model), batch
-        pictures = {
-            "reconstructions": grid([x, model.reconstruct(x, y)], ["image", "reconstruction"], (), title),
-            "samples": grid(model.sample(4 * self.images).split(self.images), (), (), f"{title} · samples"),
+        pictures: dict[str, Picture] = {
+            "reconstructions": reconstructions(model, batch, title),
+            "samples": samples(model, self.images, title),
         }
         units = model.unit_nats(x, y)
         for name in model.walkable():
@@ -129,6 +130,16 @@ class SavePictures(Pictures):
                 where = "from an image" if start is not None else "from the prior's mean"
                 pictures[f"traversals_{name}{suffix}"] = grid(walks, rows, columns, f"{title} · {name} {where}")
         return pictures
+
+
+def reconstructions(model: VAE, batch: Batch, title: str) -> Picture:
+    """Images above and their reconstructions below."""
+    return grid([batch.x, model.reconstruct(batch.x, batch.y)], ["image", "reconstruction"], (), title)
+
+
+def samples(model: VAE, across: int, title: str) -> Picture:
+    """Four rows of samples of the prior."""
+    return grid(model.sample(4 * across).split(across), (), (), f"{title} · samples")
 
 
 def column_names(model: VAE, latent: str, steps: int, span: tuple[float, float]) -> list[str]:
@@ -145,8 +156,9 @@ def caption(trainer: Trainer, model: VAE) -> str:
     return " · ".join([type(model).__name__, *dataset, f"step {int(model.step)}"])
 
 
-def _keep_picture(trainer: Trainer, folder: str | None, name: str, picture: Tensor) -> None:
+def _keep_picture(trainer: Trainer, folder: str | None, name: str, drawn: Picture | Tensor) -> None:
     """Write a picture into the run's folder and hand it to loggers that take images."""
+    picture = drawn.pixels() if isinstance(drawn, Picture) else drawn
     if folder is not None:
         path = RunFolder(Path(folder)).pictures / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
