@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -14,14 +13,8 @@ from vaezoo.models.base import VAE
 from vaezoo.pictures.grids import grid
 from vaezoo.pictures.picture import Picture
 from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.loggers import log_picture
 from vaezoo.types import AnyBatch, Batch
-
-
-@runtime_checkable
-class _ImageLogger(Protocol):
-    """A logger that takes images, as `WandbLogger` does."""
-
-    def log_image(self, key: str, images: list[Tensor], step: int | None = None) -> None: ...
 
 
 class Pictures(Callback):
@@ -164,5 +157,4 @@ def _keep_picture(trainer: Trainer, folder: str | None, name: str, drawn: Pictur
         path.parent.mkdir(parents=True, exist_ok=True)
         save_image(picture, path)
     for logger in trainer.loggers:
-        if isinstance(logger, _ImageLogger):
-            logger.log_image(f"pictures/{name}", [picture], step=trainer.global_step)
+        log_picture(logger, f"pictures/{name}", picture, trainer.global_step)
