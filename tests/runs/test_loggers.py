@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from jsonargparse import Namespace
+from lightning.pytorch.loggers import TensorBoardLogger
 from PIL import Image
 
 from tests.helpers.commands import NETWORK, SMALL
@@ -118,6 +120,17 @@ def test_all_is_in_the_run_s_folder_and_names_no_machine(trained: RunFolder, cli
     config = trained.config.read_text()
     assert str(trained.path) not in config  # a run that repeats this one has a folder of its own
     assert "lightning.pytorch.loggers.TensorBoardLogger" in config
+
+
+def test_lightning_s_own_logger_takes_pictures_too(tmp_path: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    logger = TensorBoardLogger(str(tmp_path), name="", version="mine")
+    loggers.log_picture(logger, "pictures/a", torch.rand(3, 4, 5), 7)
+    logger.finalize("success")
+    read = accumulator.EventAccumulator(str(tmp_path / "mine"))
+    read.Reload()
+    (image,) = read.Images("pictures/a")
+    assert (image.step, image.height, image.width) == (7, 4, 5)
 
 
 def test_what_the_user_gives_stays(tmp_path: Path) -> None:
