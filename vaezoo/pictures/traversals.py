@@ -125,9 +125,14 @@ def _parser() -> ArgumentParser:
 
 def _add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--image_indices", nargs="+", type=int, help="Images to start from, by number in the test images; the first.")
+    add(
+        "--image_indices",
+        nargs="+",
+        type=int,
+        help="Images to start from, by number in the test images; the first, or first 8.",
+    )
     add("--image", nargs="+", type=str, help="Picture files to start from instead; resized to the model's size.")
-    add("--prior", action="store_true", help="Start from the middle of the prior, or from draws for --kind starts.")
+    add("--prior", action="store_true", help="Start from the middle of the prior, or from draws for kind starts.")
     add("--draws", type=int, default=8, help="Draws from the prior.")
     add("--latents", nargs="+", type=str, help="Latent groups; all that are decoded by default.")
     add("--units", nargs="+", type=int, help="Units, or labels; all by default, those with the largest KL first.")
@@ -140,8 +145,8 @@ def _add_options(parser: ArgumentParser) -> None:
     add("--steps", type=int | None, help="Values of a continuous unit; 11 by default, 5 for labels, all for factor.")
     add("--pool", type=int, default=2000, help="Test images over which the KL of units is averaged.")
     add("--seed", type=int, default=0, help="Seed of the order of images, the pool and draws.")
-    add("--factor", type=str | None, help="Factor of the data, for --kind factor.")
-    add("--classes", nargs=2, type=int, default=[0, 1], help="The two classes, for --kind between.")
+    add("--factor", type=str | None, help="Factor of the data, for kind factor.")
+    add("--classes", nargs=2, type=int, default=[0, 1], help="The two classes, for kind between.")
     add(
         "--output",
         type=str | None,
