@@ -15,7 +15,7 @@ import torch
 from jsonargparse import ArgumentError, ArgumentParser
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.cli import LightningCLI
-from lightning.pytorch.loggers import WandbLogger
+from lightning.pytorch.loggers import TensorBoardLogger, WandbLogger
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 import vaezoo
@@ -87,6 +87,13 @@ def test_logger_connector(tmp_path: Path) -> None:
     asks = Asks(lambda trainer: trainer._logger_connector.should_update_logs)
     fitted(tmp_path, asks, max_epochs=1, log_every_n_steps=2)
     assert asks.answers == [False, True, False, True, False], moved("lightning", "_logger_connector")
+
+
+def test_save_dir_of_tensorboard() -> None:
+    fence.give_save_dir_a_default()
+    first = list(inspect.signature(TensorBoardLogger.__init__).parameters.values())[1]
+    assert (first.name, first.default) == ("save_dir", "."), moved("lightning", "save_dir of TensorBoardLogger")
+    assert inspect.signature(TensorBoardLogger.__init__).parameters["name"].default == "lightning_logs"
 
 
 def test_should_accumulate(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers.parser import fit_parser
 from tests.helpers.paths import ROOT
-from vaezoo.pictures.traversals import _parser as traverse_parser
+from vaezoo.pictures.traversals import _figure_parser as figure_parser, _parser as traverse_parser
 from vaezoo.study.expected import read_expected
 from vaezoo.study.file import read_study
 from vaezoo.study.reproduce import _parser as reproduce_parser
@@ -58,8 +58,8 @@ def test_a_command_names_what_exists(command: str, monkeypatch: pytest.MonkeyPat
     name, *args = shlex.split(command)
     if name == "fit":
         fit_parser().parse_args([arg for arg in args if arg != "--print_config"])
-    elif name == "traverse":
-        traverse_parser().parse_args(args)
+    elif name in ("traverse", "figure"):
+        (traverse_parser if name == "traverse" else figure_parser)().parse_args(args)
     else:
         assert name == "reproduce"
         study = reproduce_parser().parse_args(args).name

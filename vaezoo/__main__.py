@@ -18,6 +18,7 @@ commands:
   evaluate    disentanglement scores:   vaezoo evaluate --ckpt_path RUN/checkpoints/best.ckpt
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
   traverse    pictures of the latents:  vaezoo traverse --ckpt_path RUN/checkpoints/best.ckpt
+  figure      figures for a paper:      vaezoo figure RUN reconstructions --output fig.pdf --width 8.5cm
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
   study       many runs from one file:  vaezoo study larvae_rates --dry_run
   reproduce   a paper's numbers:        vaezoo reproduce welavae_table1 --budget short
@@ -27,7 +28,7 @@ common options:
   --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
   --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
-  --trainer.logger NAME    log elsewhere as well, for example WandbLogger for Weights & Biases
+  --trainer.logger NAME    log elsewhere as well: WandbLogger, TensorBoardLogger or MLFlowLogger
   --experiment NAME        name of the run's folder, runs/NAME/TIME
   --ckpt_path FILE         continue from a checkpoint; last: from the furthest of the experiment, if any
   --print_config           print the complete configuration and exit

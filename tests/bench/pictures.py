@@ -14,6 +14,7 @@ from tests.bench.steps import a_step
 from vaezoo import callbacks as c
 from vaezoo.models import BetaVAE, JointVAE, LaRVAE, PartedVAE, WeLaVAE
 from vaezoo.models.base import VAE
+from vaezoo.pictures import Picture
 from vaezoo.types import Batch
 
 INTERVAL = 2000  # steps from one validation to the next in experiments/
@@ -65,7 +66,10 @@ def one_call(callback: Callback, trainer: Any, model: VAE, batch: Batch) -> Call
         callback._keep(batch)
         kept = callback._batch
         assert kept is not None
-        return lambda: callback.draw(trainer, model.eval(), kept)
+        return lambda: [
+            drawn.pixels() if isinstance(drawn, Picture) else drawn
+            for drawn in callback.draw(trainer, model.eval(), kept).values()
+        ]
     assert isinstance(callback, c.EvaluateDisentanglement)
     return lambda: callback._scores(trainer, model)
 

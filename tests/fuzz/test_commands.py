@@ -166,6 +166,15 @@ def test_nonsense_for_traverse(wrong: str) -> None:
     assert not list(Path().glob("drawn/*.png"))
 
 
+@pytest.mark.parametrize(
+    "wrong", ["--width=0", "--width=9m", "--dpi=-1", "--format=jpg", "--output=a.jpg", "--row_names=a"]
+)
+def test_nonsense_for_figure(wrong: str) -> None:
+    code, _ = attempt(["figure", "model.ckpt", "reconstructions", "--output=drawn", *DATA, wrong])
+    assert code != 0
+    assert not list(Path().glob("drawn/*"))
+
+
 def test_a_broken_run_is_reported_with_notes(capsys: pytest.CaptureFixture[str]) -> None:
     assert attempt(["report", "run", "--output=broken.html"]) == (0, "")
     assert "checkpoint" in Path("broken.html").read_text()

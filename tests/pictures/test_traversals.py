@@ -40,7 +40,7 @@ def test_chosen_units_and_ranges_are_what_the_model_decodes(checkpoint: Path, tm
     options = ["--prior", "--latents", "z", "--units", "1", "--span", "-1", "3", "--steps=3", f"--output={tmp_path}"]
     assert run(["traverse", "--ckpt_path", str(checkpoint), *options]) == 0
     (walk,) = vaezoo.load(checkpoint).traverse(None, "z", [1], 3, (-1.0, 3.0))
-    expected = grid([walk[0]], ["z1"], ["-1.0", "1.0", "3.0"])
+    expected = grid([walk[0]], ["z1"], ["-1.0", "1.0", "3.0"]).pixels()
     drawn = read_image(str(tmp_path / "prior_z" / "z1.png")).float() / 255
     torch.testing.assert_close(drawn, expected, atol=1 / 255, rtol=0)
 

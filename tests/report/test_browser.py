@@ -119,6 +119,16 @@ def test_curves_show_values_and_turn_logarithmic(page: Page) -> None:
     assert page.run(charts) == every > 5
 
 
+def test_a_chart_of_one_point_says_so(page: Page) -> None:
+    said = "[...document.querySelectorAll('#charts figure')].find(f => f.textContent.includes('onerror'))"
+    page.run(f"{said}.scrollIntoView()")
+    page.wait(f"{said}.querySelectorAll('circle').length === 1", 5)
+    assert "a single point" in page.run(f"{said}.textContent")
+    loss = "document.querySelector('figure[data-term=loss]')"
+    page.run(f"{loss}.scrollIntoView()")
+    assert "a single point" not in page.run(f"{loss}.textContent")
+
+
 def test_settings_that_differ_are_shown_and_can_be_sorted_by(page: Page) -> None:
     keys = page.run("[...document.querySelectorAll('#settings-table tbody th')].map(cell => cell.textContent)")
     assert "model.init_args.discrete" in keys

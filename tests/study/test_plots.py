@@ -9,6 +9,7 @@ import yaml
 from PIL import Image
 
 from vaezoo.cli.main import run
+from vaezoo.pictures.figures import painted
 from vaezoo.study.plot_section import Plot
 from vaezoo.study.plots import caption, default_plots, figure, fitting_scale
 from vaezoo.study.points import Point, plot_points, read_results
@@ -90,7 +91,7 @@ def test_score_against_score_labels_each_place_and_has_bars_both_ways(folder: Pa
 def test_error_bars_that_are_drawn_are_the_points(folder: Path) -> None:
     records = read_results(folder / "out" / "results.csv")
     plot = Plot("tau", "mig_20", ("config",), only=("tc-*-labels=1",))
-    (axes,) = figure(plot, plot_points(plot, records, AXES), "t", over_axis=True).axes
+    (axes,) = painted(figure(plot, plot_points(plot, records, AXES), "t", over_axis=True), 5.6, 100).axes
     (drawn,) = axes.containers
     line, _, (bars,) = drawn
     assert line.get_ydata().tolist() == pytest.approx([0.3, 0.7, 0.1])
@@ -111,7 +112,22 @@ def test_captions_tell_how_many_seeds() -> None:
     points = [Point(0.0, 1.0, None, None, seeds) for seeds in (2, 6)]
     assert caption(points) == "mean ± std over 2 to 6 seeds"
     assert caption(points[1:] * 2) == "mean ± std over 6 seeds"
-    assert caption([Point(0.0, 1.0, None, None, 1)]) == "one seed, no error bars, a single point"
+    assert caption([Point(0.0, 1.0, None, None, 1)]) == "one seed, no error bars"
+
+
+def test_a_single_point_is_said_to_be_one() -> None:
+    for count, said in ((1, ["a single point"]), (2, [])):
+        points = [Point(float(x), 1.0, None, None, 1) for x in range(count)]
+        (axes,) = painted(figure(Plot("tau", "mig_20"), {"": {"": points}}, "t", over_axis=True), 5.6, 100).axes
+        assert [text.get_text() for text in axes.texts if text.get_text()] == said
+
+
+def test_plots_come_in_other_formats_and_sizes(folder: Path) -> None:
+    write_study(plots=[{"x": "tau", "y": "mig_20"}])
+    assert draw("--format", "svg", "png", "--width=2", "--dpi=50", "--title=false") == 0
+    assert {file.name for file in Path("out/plots").iterdir()} == {"mig_20_over_tau.svg", "mig_20_over_tau.png"}
+    assert Image.open("out/plots/mig_20_over_tau.png").width == 100
+    assert "seeds" not in Path("out/plots/mig_20_over_tau.svg").read_text()
 
 
 def test_by_default_every_score_is_drawn_over_every_axis(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

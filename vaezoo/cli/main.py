@@ -19,7 +19,7 @@ from vaezoo.cli.failures import explain
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
-from vaezoo.pictures.traversals import run_traverse
+from vaezoo.pictures.traversals import run_figure, run_traverse
 from vaezoo.report.command import run_report
 from vaezoo.runs.resuming import NothingToDo
 from vaezoo.study.command import run_study
@@ -30,6 +30,7 @@ from vaezoo.tracking.dashboard import run_dashboard
 COMMANDS = ("fit", "validate", "test", "predict")
 OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "evaluate": partial(run_evaluate, data_class=ImageDataModule, read_table=read_table),
+    "figure": partial(run_figure, data_class=ImageDataModule),
     "traverse": partial(run_traverse, data_class=ImageDataModule),
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,

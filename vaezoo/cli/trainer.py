@@ -23,11 +23,13 @@ from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
 from vaezoo.models import VAE
+from vaezoo.models.lightning_private import give_save_dir_a_default
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write, check_aliases
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
 from vaezoo.runs.last import resolve_last
 from vaezoo.runs.log import RunLog
+from vaezoo.runs.loggers import fill_in_paths, log_settings
 from vaezoo.runs.resuming import (
     local_path,
     open_checkpoint,
@@ -49,6 +51,7 @@ def _read_yaml(text: str) -> Any:
 
 
 set_loader("yaml", _read_yaml, (yaml.YAMLError,))
+give_save_dir_a_default()
 
 
 class ZooCLI(LightningCLI):
@@ -136,6 +139,8 @@ class ZooCLI(LightningCLI):
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
                 fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
+            elif isinstance(logger, Namespace):
+                fill_in_paths(logger, self.run_dir, config.experiment)
 
     def _fill_in_model(self, config: Namespace, checkpoint: dict[str, Any] | None) -> None:
         """Take from the checkpoint and from the data what the configuration leaves to them."""
@@ -193,15 +198,16 @@ class ZooCLI(LightningCLI):
         return settings
 
     def _track(self, trainer: Trainer) -> None:
-        """Start the run on Weights & Biases, where it is logged there."""
+        """Start the run on Weights & Biases, where it is logged there; hand its settings to other loggers."""
         config = self.config[self.subcommand]
+        facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
         for logger in trainer.loggers:
             if isinstance(logger, RunLog):
                 _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
             if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
-                facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
                 complete = json.loads(self.parser.dump(self.config, format="json"))[self.subcommand]
                 start_run(logger, self.run_dir, facts, complete)
+            log_settings(logger, {**self.model.hparams, **facts._asdict(), **settings_of(config)})
 
     def fit(self, **kwargs: Any) -> None:
         """Train; where a signal stops it, say how to continue and exit as the signal's default action would."""

@@ -4,6 +4,7 @@ Each function says what it asks and why the public API does not answer. `tests/t
 says what a release of Lightning has moved; nothing private is used anywhere else.
 """
 
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,15 @@ Model = TypeVar("Model", bound=LightningModule)
 
 _VALIDATION = "epoch_loop.val_loop.batch_progress"
 _COUNTS = ("ready", "started", "processed", "completed")
+
+
+def give_save_dir_a_default() -> None:
+    """Let `TensorBoardLogger` be named without a folder, as every other logger may be; its signature asks for one."""
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    parameters = signature(TensorBoardLogger.__init__).parameters
+    if parameters["save_dir"].default is Parameter.empty:
+        TensorBoardLogger.__init__.__defaults__ = (".", *(TensorBoardLogger.__init__.__defaults__ or ()))
 
 
 def has_trainer(model: LightningModule) -> bool:

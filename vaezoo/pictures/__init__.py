@@ -3,13 +3,15 @@
 from vaezoo.pictures.callback import Pictures, SavePictures
 from vaezoo.pictures.classes import SaveClassSamples, SavePriors, SaveTransfers
 from vaezoo.pictures.codes import SaveUnitNats
-from vaezoo.pictures.grids import grid, stack
+from vaezoo.pictures.grids import grid
 from vaezoo.pictures.labels import SaveLabelTraversals
 from vaezoo.pictures.matrices import SaveCodeMatrices
+from vaezoo.pictures.picture import Picture, stack
 from vaezoo.pictures.plots import curves, heat_maps, matrix
 from vaezoo.pictures.positions import SavePositionMaps
 
 __all__ = [
+    "Picture",
     "Pictures",
     "SaveClassSamples",
     "SaveCodeMatrices",

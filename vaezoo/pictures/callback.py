@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -12,15 +11,10 @@ from torchvision.utils import save_image
 
 from vaezoo.models.base import VAE
 from vaezoo.pictures.grids import grid
+from vaezoo.pictures.picture import Picture
 from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.loggers import log_picture
 from vaezoo.types import AnyBatch, Batch
-
-
-@runtime_checkable
-class _ImageLogger(Protocol):
-    """A logger that takes images, as `WandbLogger` does."""
-
-    def log_image(self, key: str, images: list[Tensor], step: int | None = None) -> None: ...
 
 
 class Pictures(Callback):
@@ -40,8 +34,8 @@ class Pictures(Callback):
         self._warned = False
         self._drawn = -1  # the step of the last pictures
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
-        """Pictures (3, H, W) in [0, 1] by name; the model is in evaluation and gradients are off."""
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture | Tensor]:
+        """Pictures, or their pixels (3, H, W) in [0, 1], by name; the model is in evaluation and gradients are off."""
         raise NotImplementedError
 
     def on_validation_batch_start(
@@ -111,12 +105,12 @@ class SavePictures(Pictures):
         super().__init__(images)
         self.steps, self.span, self.max_units = steps, span, max_units
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """Reconstructions, samples and the traversals of each latent group."""
         title, (x, y, _) = caption(trainer, model), batch
-        pictures = {
-            "reconstructions": grid([x, model.reconstruct(x, y)], ["image", "reconstruction"], (), title),
-            "samples": grid(model.sample(4 * self.images).split(self.images), (), (), f"{title} · samples"),
+        pictures: dict[str, Picture] = {
+            "reconstructions": reconstructions(model, batch, title),
+            "samples": samples(model, self.images, title),
         }
         units = model.unit_nats(x, y)
         for name in model.walkable():
@@ -129,6 +123,16 @@ class SavePictures(Pictures):
                 where = "from an image" if start is not None else "from the prior's mean"
                 pictures[f"traversals_{name}{suffix}"] = grid(walks, rows, columns, f"{title} · {name} {where}")
         return pictures
+
+
+def reconstructions(model: VAE, batch: Batch, title: str) -> Picture:
+    """Images above and their reconstructions below."""
+    return grid([batch.x, model.reconstruct(batch.x, batch.y)], ["image", "reconstruction"], (), title)
+
+
+def samples(model: VAE, across: int, title: str) -> Picture:
+    """Four rows of samples of the prior."""
+    return grid(model.sample(4 * across).split(across), (), (), f"{title} · samples")
 
 
 def column_names(model: VAE, latent: str, steps: int, span: tuple[float, float]) -> list[str]:
@@ -145,12 +149,12 @@ def caption(trainer: Trainer, model: VAE) -> str:
     return " · ".join([type(model).__name__, *dataset, f"step {int(model.step)}"])
 
 
-def _keep_picture(trainer: Trainer, folder: str | None, name: str, picture: Tensor) -> None:
+def _keep_picture(trainer: Trainer, folder: str | None, name: str, drawn: Picture | Tensor) -> None:
     """Write a picture into the run's folder and hand it to loggers that take images."""
+    picture = drawn.pixels() if isinstance(drawn, Picture) else drawn
     if folder is not None:
         path = RunFolder(Path(folder)).pictures / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         save_image(picture, path)
     for logger in trainer.loggers:
-        if isinstance(logger, _ImageLogger):
-            logger.log_image(f"pictures/{name}", [picture], step=trainer.global_step)
+        log_picture(logger, f"pictures/{name}", picture, trainer.global_step)

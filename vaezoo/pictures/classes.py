@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import torch
 from lightning.pytorch import Trainer
-from torch import Tensor
 
 from vaezoo.models import JointVAE, PartedVAE
 from vaezoo.models.base import VAE
@@ -12,6 +11,7 @@ from vaezoo.nn.latents import ConcreteLatent
 from vaezoo.pictures.callback import Pictures, caption
 from vaezoo.pictures.grids import grid
 from vaezoo.pictures.mixtures import prior_picture
+from vaezoo.pictures.picture import Picture
 from vaezoo.pictures.subjects import Start
 from vaezoo.types import Batch
 
@@ -27,19 +27,9 @@ class SaveClassSamples(Pictures):
         super().__init__(images=1)
         self.samples = samples
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """One picture a discrete variable; none for models without classes."""
-        classes = model.latents.get("c")
-        if not isinstance(model, (JointVAE, PartedVAE)) or not isinstance(classes, ConcreteLatent):
-            return {}
-        return {
-            f"samples_c{v}": grid(
-                [model.sample_class(self.samples, k, v) for k in range(size)],
-                [f"class {k}" for k in range(size)],
-                title=f"{caption(trainer, model)} · samples by class of c{v}",
-            )
-            for v, size in enumerate(classes.sizes)
-        }
+        return class_samples(model, self.samples, caption(trainer, model))
 
 
 class SavePriors(Pictures):
@@ -54,7 +44,7 @@ class SavePriors(Pictures):
         super().__init__(images=1)
         self.steps, self.max_units = steps, max_units
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """One picture a dimension of u; none for models without a mixture."""
         if not isinstance(model, PartedVAE):
             return {}
@@ -72,12 +62,32 @@ class SaveTransfers(Pictures):
         images: Rows and columns.
     """
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """One picture; none for models without class-related latents."""
-        if not isinstance(model, PartedVAE):
-            return {}
-        made = model.transfer(batch.x, batch.x)
-        blank = torch.ones_like(batch.x[:1])
-        rows = [torch.cat([blank, batch.x]), *(torch.cat([x[None], row]) for x, row in zip(batch.x, made, strict=True))]
-        names = ["attributes of", *["class of"] * len(batch.x)]
-        return {"transfers": grid(rows, names, title=f"{caption(trainer, model)} · attribute transfer")}
+        return transfers(model, batch, caption(trainer, model))
+
+
+def class_samples(model: VAE, samples: int, title: str) -> dict[str, Picture]:
+    """Samples of each class, one picture a discrete variable; none for models without classes."""
+    classes = model.latents.get("c")
+    if not isinstance(model, (JointVAE, PartedVAE)) or not isinstance(classes, ConcreteLatent):
+        return {}
+    return {
+        f"samples_c{v}": grid(
+            [model.sample_class(samples, k, v) for k in range(size)],
+            [f"class {k}" for k in range(size)],
+            title=f"{title} · samples by class of c{v}",
+        )
+        for v, size in enumerate(classes.sizes)
+    }
+
+
+def transfers(model: VAE, batch: Batch, title: str) -> dict[str, Picture]:
+    """The class of each row's image with all else from each column's; none for models without such latents."""
+    if not isinstance(model, PartedVAE):
+        return {}
+    made = model.transfer(batch.x, batch.x)
+    blank = torch.ones_like(batch.x[:1])
+    rows = [torch.cat([blank, batch.x]), *(torch.cat([x[None], row]) for x, row in zip(batch.x, made, strict=True))]
+    names = ["attributes of", *["class of"] * len(batch.x)]
+    return {"transfers": grid(rows, names, title=f"{title} · attribute transfer")}

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from vaezoo.models.base import VAE
 from vaezoo.pictures.callback import Pictures, caption
+from vaezoo.pictures.picture import Picture
 from vaezoo.pictures.plots import curves
 from vaezoo.regularizers import Capacity
 from vaezoo.types import Batch
@@ -37,11 +38,15 @@ class SaveUnitNats(Pictures):
         if self._batch is not None and isinstance(pl_module, VAE) and trainer.global_step % self.every_n_steps == 0:
             self._measure(pl_module, self._batch)
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """One picture a latent group, from all that was measured."""
         self._measure(model, batch)
+        return self.pictures(caption(trainer, model))
+
+    def pictures(self, title: str) -> dict[str, Picture]:
+        """One picture a latent group, from all that was measured."""
         return {
-            f"nats_{name}": self._curves(name, torch.tensor(past).T, f"{caption(trainer, model)} · KL of {name}")
+            f"nats_{name}": self._curves(name, torch.tensor(past).T, f"{title} · KL of {name}")
             for name, past in self._history.items()
         }
 
@@ -52,7 +57,7 @@ class SaveUnitNats(Pictures):
                 past.append([float(model.step), self._capacity(model, name), *nats.tolist()])
 
     @staticmethod
-    def _curves(name: str, table: Tensor, title: str) -> Tensor:
+    def _curves(name: str, table: Tensor, title: str) -> Picture:
         lines = {f"{name}{unit}": (table[0], values) for unit, values in enumerate(table[2:])}
         if len(lines) > 1:
             lines[f"all of {name}"] = (table[0], table[2:].sum(0))

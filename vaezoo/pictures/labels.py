@@ -11,6 +11,7 @@ from vaezoo.models import LaRVAE
 from vaezoo.models.base import VAE
 from vaezoo.pictures.callback import Pictures, caption
 from vaezoo.pictures.grids import grid
+from vaezoo.pictures.picture import Picture
 from vaezoo.types import Batch
 
 
@@ -47,7 +48,7 @@ class SaveLabelTraversals(Pictures):
         super().__init__(images=1)
         self.steps = steps
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """One picture, `label_traversals`; none for a model without labels or before a labelled image was seen."""
         if not isinstance(model, LaRVAE) or not batch.labelled.all() or bool(batch.y.isnan().any()):
             return {}
@@ -58,7 +59,7 @@ class SaveLabelTraversals(Pictures):
 
 def label_traversals(
     models: Mapping[str, LaRVAE], batch: Batch, data: object, steps: int, title: str, labels: Sequence[int] = ()
-) -> Tensor:
+) -> Picture:
     """Rows of images from one image's labels: for each label the truth, if the data can draw it, and every model.
 
     Args:

@@ -16,6 +16,7 @@ from vaezoo.metrics.protocols import EvaluationData
 from vaezoo.metrics.reading import as_indices
 from vaezoo.models.base import VAE
 from vaezoo.pictures.callback import Pictures, caption
+from vaezoo.pictures.picture import Picture
 from vaezoo.pictures.plots import matrix
 from vaezoo.types import Batch
 
@@ -36,22 +37,28 @@ class SaveCodeMatrices(Pictures):
         super().__init__(images=1)
         self.pool = pool
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """Three pictures, the first alone for data without factors; none without a datamodule."""
         data = getattr(trainer, "datamodule", None)
         if not isinstance(data, EvaluationData):
             return {}
-        parts = [
-            (Encoded(model, part, factors, data).codes.cpu(), as_indices(factors).cpu())
-            for part, factors in data.evaluation_batches(self.pool, data.evaluation_split, 0, batch.x.device)
-        ]
-        codes, factors = (torch.cat(columns) for columns in zip(*parts, strict=True))
-        return matrices(codes, factors, data.factor_names, discrete_sizes(model), caption(trainer, model))
+        return code_matrices(model, data, self.pool, 0, caption(trainer, model))
+
+
+@torch.no_grad()
+def code_matrices(model: VAE, data: EvaluationData, pool: int, seed: int, title: str) -> dict[str, Picture]:
+    """Pictures of the codes of as many images: `covariance`, and of their factors, if any, two more."""
+    parts = [
+        (Encoded(model, part, factors, data).codes.cpu(), as_indices(factors).cpu())
+        for part, factors in data.evaluation_batches(pool, data.evaluation_split, seed, model.device)
+    ]
+    codes, factors = (torch.cat(columns) for columns in zip(*parts, strict=True))
+    return matrices(codes, factors, data.factor_names, discrete_sizes(model), title)
 
 
 def matrices(
     codes: Tensor, factors: Tensor, names: tuple[str, ...], discrete: tuple[int, ...], title: str
-) -> dict[str, Tensor]:
+) -> dict[str, Picture]:
     """Covariance (D, D), mutual information and importance (L, K) as pictures.
 
     Args:

@@ -10,7 +10,8 @@ from vaezoo.models import PartedVAE
 from vaezoo.nn.latents import Gaussian
 from vaezoo.nn.mixture import AttendedHead
 from vaezoo.pictures.callback import column_names
-from vaezoo.pictures.grids import grid, stack
+from vaezoo.pictures.grids import grid
+from vaezoo.pictures.picture import Figures, Picture, stack
 from vaezoo.pictures.plots import curves
 from vaezoo.pictures.subjects import Start, Subject
 
@@ -19,13 +20,13 @@ TAIL = 0.001  # of a component that a walk by quantiles leaves out at either end
 WIDTHS = 2.0  # standard deviations about its mean that a component's range holds
 
 
-def quantiles(subject: Subject, options: Namespace) -> dict[str, Tensor]:
+def quantiles(subject: Subject, options: Namespace) -> Figures:
     """One picture a class: u by quantiles of the class's component, z in [−3, 3] (Hajimiri et al., 2021, Fig. 4, 9)."""
     model, steps = _parted(subject, "quantiles"), options.steps or STEPS
     span = subject.span(options)
     z_values = torch.linspace(*span, steps)
     shares = torch.linspace(TAIL, 1 - TAIL, steps)
-    figures = {}
+    figures: Figures = {}
     for variable, component in enumerate(components(model)):
         for k in range(len(component.mean)):
             codes = model.centre()
@@ -34,15 +35,15 @@ def quantiles(subject: Subject, options: Namespace) -> dict[str, Tensor]:
             u = {f"u{first + d}": (first + d, values) for d, values in enumerate(quantile_values(component, k, shares))}
             z = {f"z{d}": (d, z_values) for d in range(model.latents["z"].units)}
             title = f"{subject.title} · c{variable} class {k}"
-            parts = [
+            parts: list[Picture] = [
                 grid(_placed(model, codes, "u", u), list(u), [f"{share:.3f}" for share in shares.tolist()], title),
                 grid(_placed(model, codes, "z", z), list(z), column_names(model, "z", steps, span)),
             ]
-            figures[f"quantiles_c{variable}_class{k}.png"] = stack(parts)
+            figures[f"quantiles_c{variable}_class{k}"] = stack(parts)
     return figures
 
 
-def between(subject: Subject, options: Namespace) -> dict[str, Tensor]:
+def between(subject: Subject, options: Namespace) -> Figures:
     """U swept over the components of two classes, one unit a row (Hajimiri et al., 2021, Fig. 6b)."""
     model, steps = _parted(subject, "between"), options.steps or STEPS
     rows: dict[str, tuple[int, Tensor]] = {}
@@ -56,32 +57,32 @@ def between(subject: Subject, options: Namespace) -> dict[str, Tensor]:
         sizes = ", ".join(str(size) for size in model.latents["c"].classes)
         raise ValueError(f"--classes {' '.join(map(str, options.classes))}: the variables have {sizes} classes")
     pair = " and ".join(map(str, options.classes))
-    figures = {}
+    figures: Figures = {}
     for start in subject.starts(options):
         images = _placed(model, start.codes, "u", rows)
         shown = images if start.image is None else [torch.cat([start.image, row]) for row in images]
         title = f"{subject.title} · {start.name} · over classes {pair}"
-        figures[f"between_{start.name}.png"] = grid(shown, list(rows), title=title)
+        figures[f"between_{start.name}"] = grid(shown, list(rows), title=title)
     return figures
 
 
-def priors(subjects: Sequence[Subject], options: Namespace) -> dict[str, Tensor]:
+def priors(subjects: Sequence[Subject], options: Namespace) -> Figures:
     """p(u) of every unit with images along it, of all checkpoints in one (Hajimiri et al., 2021, Fig. 7 and 10)."""
     models = {subject.label if len(subjects) > 1 else "": _parted(subject, "priors") for subject in subjects}
     if len(models) < len(subjects):
-        raise ValueError("--kind priors: two checkpoints are of runs with the same name")
+        raise ValueError("kind priors: two checkpoints are of runs with the same name")
     starts = [subject.starts(options)[0] for subject in subjects]
     sizes = {model.latents["u"].units for model in models.values()}
     chosen = options.units or range(min(sizes))
     if outside := [unit for unit in chosen if not 0 <= unit < min(sizes)]:
         raise ValueError(f"latent 'u' has units 0 to {min(sizes) - 1}, not {outside[0]}")
     title = subjects[0].title if len(subjects) == 1 else ", ".join(models)
-    return {f"prior_u{unit}.png": prior_picture(models, starts, unit, options.steps or STEPS, title) for unit in chosen}
+    return {f"prior_u{unit}": prior_picture(models, starts, unit, options.steps or STEPS, title) for unit in chosen}
 
 
 def prior_picture(
     models: Mapping[str, PartedVAE], starts: Sequence[Start], unit: int, steps: int, title: str
-) -> Tensor:
+) -> Picture:
     """Curves of p(c=i) · p(u|c=i) over a range that holds all means ± 2σ, and images along it below.
 
     Args:
@@ -145,5 +146,5 @@ def _placed(
 
 def _parted(subject: Subject, kind: str) -> PartedVAE:
     if not isinstance(subject.model, PartedVAE):
-        raise ValueError(f"--kind {kind} needs a PartedVAE, and {subject.path} holds a {type(subject.model).__name__}")
+        raise ValueError(f"kind {kind} needs a PartedVAE, and {subject.path} holds a {type(subject.model).__name__}")
     return subject.model

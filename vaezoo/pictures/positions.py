@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vaezoo.models.base import VAE
 from vaezoo.pictures.callback import Pictures, caption
+from vaezoo.pictures.picture import Picture
 from vaezoo.pictures.plots import heat_maps
 from vaezoo.types import Batch
 
@@ -43,7 +44,7 @@ class SavePositionMaps(Pictures):
         super().__init__(images=1)
         self.points, self.variants = points, variants
 
-    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Tensor]:
+    def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
         """One picture of all units, and one of the labels; none for data without positions."""
         data = getattr(trainer, "datamodule", None)
         if not isinstance(data, DrawsPositions):
@@ -51,7 +52,7 @@ class SavePositionMaps(Pictures):
         return position_pictures(model, data, self.points, self.variants, caption(trainer, model))
 
 
-def position_pictures(model: VAE, data: DrawsPositions, points: int, variants: int, title: str) -> dict[str, Tensor]:
+def position_pictures(model: VAE, data: DrawsPositions, points: int, variants: int, title: str) -> dict[str, Picture]:
     """`position_maps`, and `label_map` where labels are one-hot; empty for data without positions."""
     first = next(data.position_batches(points, 1), None)
     if first is None:
@@ -59,7 +60,9 @@ def position_pictures(model: VAE, data: DrawsPositions, points: int, variants: i
     groups = [(name, group.size) for name, group in model.latents.items() if group.decoded]
     names = [f"{name}{unit}" for name, size in groups for unit in range(size)]
     maps = position_maps(model, data.position_batches(points, variants), points)
-    pictures = {"position_maps": heat_maps(maps, names, f"{title} · mean codes over positions", SCALE)}
+    pictures: dict[str, Picture] = {
+        "position_maps": heat_maps(maps, names, f"{title} · mean codes over positions", SCALE)
+    }
     if data.label_sizes:
         classes = label_maps(first.y, data.label_sizes, points)
         names = [f"label {k}: {size} classes" for k, size in enumerate(data.label_sizes)]

@@ -121,6 +121,10 @@ class Subject:
             )
         return [found[i] for i in options.image_indices]
 
+    def batch(self, options: Namespace) -> Batch:
+        """The images of `--image_indices` as one batch."""
+        return Batch(*(torch.cat(fields) for fields in zip(*(one for one, _ in self.images(options)), strict=True)))
+
     def units(self, options: Namespace) -> list[Unit]:
         """Units by name, as they are asked for, or all in the order of their KL where data is read."""
         chosen = self.chosen(options)

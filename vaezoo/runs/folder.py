@@ -94,6 +94,16 @@ class RunFolder:
         return self.path / "wandb.json"
 
     @property
+    def tensorboard(self) -> Path:
+        """Folder of TensorBoard's files."""
+        return self.path / "tensorboard"
+
+    @property
+    def mlflow(self) -> Path:
+        """Folder of MLflow's files."""
+        return self.path / "mlruns"
+
+    @property
     def labelled_ids(self) -> Path:
         """Ids of the images whose labels were used."""
         return self.path / "labelled_ids.npy"

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from errno import ENOSPC
 from pathlib import Path
@@ -35,7 +36,9 @@ class RunLog(CSVLogger):
     def experiment(self) -> ExperimentWriter:
         """The writer, on the first rank; elsewhere one that does nothing."""
         if self._rows is None:
-            self._rows = RowWriter(self.log_dir)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what lies in the folder, which is new: files of other loggers
+                self._rows = RowWriter(self.log_dir)
         return self._rows
 
     def finalize(self, status: str) -> None:

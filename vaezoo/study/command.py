@@ -9,13 +9,14 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from vaezoo.pictures.figures import add_style_options, style_of
 from vaezoo.runs.experiments import find_experiment
 from vaezoo.runs.folder import RunFolder
 from vaezoo.study.file import Study, read_study
 from vaezoo.study.folder import JobFolder
 from vaezoo.study.grid import Run, expand, text
 from vaezoo.study.job import Job
-from vaezoo.study.plots import draw_plots
+from vaezoo.study.plots import STYLE, draw_plots
 from vaezoo.study.results import write_all
 from vaezoo.study.sweep import write_sweeps
 from vaezoo.text import aligned, printable
@@ -103,7 +104,8 @@ def redraw(study: Study, runs: Sequence[Run], options: Namespace) -> None:
     """
     axes = list(dict.fromkeys(["config", *(axis for run in runs for axis in run.place)]))
     title = f"{study.name}, budget {options.budget}"
-    drawn, missing = draw_plots(_output(study, options), title, study.plots, axes, study.summary.get("scores", ()))
+    scores = study.summary.get("scores", ())
+    drawn, missing = draw_plots(_output(study, options), title, study.plots, axes, scores, style_of(options))
     print("\n".join([*(f"written: {path}" for path in drawn), *(f"not drawn: {reason}" for reason in missing)]))
 
 
@@ -166,6 +168,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--output", type=str | None, help="Folder of runs and results; runs/studies/NAME by default, or NAME-BUDGET."
     )
     parser.add_argument("--plots_only", action="store_true", help="Draw the plots again from results.csv, and end.")
+    add_style_options(parser, STYLE)
     parser.add_argument(
         "--address",
         type=str | None,

@@ -1,15 +1,17 @@
 """A study's results as figures: scores with error bars over the axes of its grid, and score against score."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import FigureBase
 
 from vaezoo.metrics.catalogue import DETAIL, METRICS, higher_is_better
-from vaezoo.pictures.plots import line_style
-from vaezoo.runs.files import atomic_write
+from vaezoo.pictures import plots as pictures
+from vaezoo.pictures.figures import Style
+from vaezoo.pictures.picture import Figures
+from vaezoo.pictures.plots import line_style, note_single_point
 from vaezoo.study.columns import FACTS
 from vaezoo.study.plot_section import Plot, Scale
 from vaezoo.study.points import Lines, Point, Record, plot_points, read_results, varying
@@ -17,12 +19,19 @@ from vaezoo.study.points import Lines, Point, Record, plot_points, read_results,
 WIDE = 30.0  # largest over smallest value from which numbers ask for a logarithmic scale
 MOST_TICKS = 16  # values of an axis that are all named
 ACROSS = 3  # panels side by side
+STYLE = Style(formats=("png", "pdf"), dpi=150)
+"""How plots look by default."""
 
 
 def draw_plots(
-    output: Path, title: str, plots: Sequence[Plot], axes: Sequence[str], scores: Sequence[str] = ()
+    output: Path,
+    title: str,
+    plots: Sequence[Plot],
+    axes: Sequence[str],
+    scores: Sequence[str] = (),
+    style: Style = STYLE,
 ) -> tuple[list[Path], list[str]]:
-    """Draw plots from `results.csv` into `plots/`, as PNG and PDF.
+    """Draw plots from `results.csv` into `plots/`.
 
     Args:
         output: Folder of the study.
@@ -30,25 +39,21 @@ def draw_plots(
         plots: What is drawn; where empty, every score over every axis that varies.
         axes: Axes of the study by short name, `config` among them.
         scores: Scores of the default plots; all that are no detail where empty.
+        style: How they look.
 
     Returns:
         The files, and what could not be drawn and why.
     """
     records = read_results(output / "results.csv")
-    written: list[Path] = []
+    drawn: Figures = {}
     missing = []
     for plot in plots or default_plots(records, axes, scores):
         panels = plot_points(plot, records, axes)
         if not panels:
             missing.append(f"{plot.stem}: no finished run has both {plot.x} and {plot.y}")
             continue
-        drawn = figure(plot, panels, title, over_axis=plot.x in axes)
-        for suffix in ("png", "pdf"):
-            path = output / "plots" / f"{plot.stem}.{suffix}"
-            with atomic_write(path) as draft:
-                drawn.savefig(draft, format=suffix, dpi=150)
-            written.append(path)
-    return written, missing
+        drawn[plot.stem] = figure(plot, panels, title, over_axis=plot.x in axes)
+    return style.save(drawn, output / "plots"), missing
 
 
 def default_plots(records: Sequence[Record], axes: Sequence[str], scores: Sequence[str] = ()) -> list[Plot]:
@@ -60,7 +65,7 @@ def default_plots(records: Sequence[Record], axes: Sequence[str], scores: Sequen
     return [Plot(axis, score) for score in shown for axis in [a for a in several if a != "config"] or several]
 
 
-def figure(plot: Plot, panels: Mapping[str, Lines], title: str, over_axis: bool) -> Figure:
+def figure(plot: Plot, panels: Mapping[str, Lines], title: str, over_axis: bool) -> pictures.Plot:
     """Draw points.
 
     Args:
@@ -71,35 +76,41 @@ def figure(plot: Plot, panels: Mapping[str, Lines], title: str, over_axis: bool)
     """
     across = min(len(panels), ACROSS)
     down = -(-len(panels) // across)
-    drawn = Figure(figsize=(2.0 + 3.6 * across, 1.4 + 2.6 * down), layout="constrained")
-    grid = drawn.subplots(down, across, squeeze=False).flatten()
     points = [point for lines in panels.values() for line in lines.values() for point in line]
     scale = plot.scale or fitting_scale([point.x for point in points])
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     values = _values(points)
-    for axes, (panel, lines) in zip(grid, panels.items(), strict=False):
-        for name, line in lines.items():
-            _draw_line(axes, line, names.index(name), name, scale, values, over_axis)
-        _finish(axes, plot, panel, scale, values if over_axis else ())
-    for axes in grid[len(panels) :]:
-        axes.remove()
-    drawn.suptitle(f"{title}\n{plot.y}{_direction(plot.y)} · {caption(points)}", fontsize="medium")
-    if names != [""]:
-        legend = {
-            label: handle
-            for axes in drawn.axes
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        drawn.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=across + 1, fontsize="small")
-    return drawn
+
+    def draw(drawn: FigureBase, shown: Sequence[str], times: float) -> None:
+        grid = drawn.subplots(down, across, squeeze=False).flatten()
+        for axes, (panel, lines) in zip(grid, panels.items(), strict=False):
+            for name, line in lines.items():
+                number = names.index(name)
+                _draw_line(axes, line, number, shown[number], scale, values, over_axis)
+            _finish(axes, plot, panel, scale, values if over_axis else ())
+            if sum(map(len, lines.values())) == 1:
+                note_single_point(axes)
+        for axes in grid[len(panels) :]:
+            axes.remove()
+        if names != [""]:
+            _add_legend(drawn, grid[: len(panels)], across + 1 if times > 0.7 else across)
+
+    said = f"{title}\n{plot.y}{_direction(plot.y)} · {caption(points)}"
+    return pictures.Plot(said, tuple(names), (2.0 + 3.6 * across, 1.4 + 2.6 * down), draw)
 
 
 def caption(points: Sequence[Point]) -> str:
-    """Over how many seeds, and whether there is more than one point to compare."""
+    """Over how many seeds."""
     least, most = min(point.seeds for point in points), max(point.seeds for point in points)
     seeds = f"{most} seeds" if least == most else f"{least} to {most} seeds"
-    said = "one seed, no error bars" if most == 1 else f"mean ± std over {seeds}"
-    return f"{said}, a single point" if len(points) == 1 else said
+    return "one seed, no error bars" if most == 1 else f"mean ± std over {seeds}"
+
+
+def _add_legend(drawn: FigureBase, panels: Iterable[Axes], columns: int) -> None:
+    """One for all panels, each line once."""
+    found = [axes.get_legend_handles_labels() for axes in panels]
+    legend = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
+    drawn.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=columns, fontsize="small")
 
 
 def fitting_scale(values: Sequence[float | str]) -> Scale:

@@ -99,7 +99,9 @@ function drawChart(term) {
     svg.replaceChildren(element("text", { x: WIDTH / 2, y: HEIGHT / 2, "text-anchor": "middle" }, why));
     return;
   }
-  svg.replaceChildren(...axes(scale), ...series.flatMap((one) => line(one, scale)));
+  const alone = series.every((one) => one.x.length === 1); // a lone dot looks like a chart that failed
+  const note = alone ? [element("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: TOP + 12, "text-anchor": "middle" }, "a single point")] : [];
+  svg.replaceChildren(...axes(scale), ...series.flatMap((one) => line(one, scale)), ...note);
 }
 
 function nearest(xs, step) {
