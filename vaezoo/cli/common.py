@@ -10,6 +10,8 @@ from importlib import import_module
 from vaezoo.specs import IMPORTS
 
 DEBUG = "VAEZOO_DEBUG"
+COMMON = ("debug", "import")
+"""Options of every command."""
 HELP = f"""\
 options of every command:
   --import MODULE          import your own models, networks, regularizers or data first; several with commas or by

@@ -21,6 +21,7 @@ from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
 from vaezoo.pictures.traversals import run_traverse
 from vaezoo.report.command import run_report
+from vaezoo.runs.options import STRICT
 from vaezoo.runs.resuming import NothingToDo
 from vaezoo.study.command import run_study
 from vaezoo.study.reproduce import run_reproduce
@@ -80,7 +81,6 @@ def _run_command(args: list[str]) -> None:
         return
     if args and not args[0].startswith("-") and args[0] not in COMMANDS:
         raise ArgumentError(None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})")
-    quiet = {"exit_on_error": False}
     asked = args[:1] if args and args[0] in COMMANDS else COMMANDS
     ZooCLI(
         VAE,
@@ -90,6 +90,6 @@ def _run_command(args: list[str]) -> None:
         seed_everything_default=0,
         auto_configure_optimizers=False,
         save_config_callback=SaveConfig,
-        parser_kwargs={**quiet, **dict.fromkeys(asked, quiet)},
+        parser_kwargs={**STRICT, **{name: dict(STRICT) for name in asked}},
         args=name_to_path(args),
     )

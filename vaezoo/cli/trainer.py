@@ -28,6 +28,7 @@ from vaezoo.runs.files import atomic_write, check_aliases
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
 from vaezoo.runs.last import resolve_last
 from vaezoo.runs.log import RunLog
+from vaezoo.runs.options import checkpoint_in
 from vaezoo.runs.resuming import (
     local_path,
     open_checkpoint,
@@ -103,7 +104,7 @@ class ZooCLI(LightningCLI):
                 Path(str(files[0])).stem if files else config.model.class_path.rpartition(".")[2].lower()
             )
         if config.get("ckpt_path"):
-            config.ckpt_path = local_path(config.ckpt_path)
+            config.ckpt_path = checkpoint_in(local_path(config.ckpt_path), self.config.subcommand == "fit")
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
             self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything)

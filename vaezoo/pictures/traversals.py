@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
+from jsonargparse import DefaultHelpFormatter, Namespace
 from lightning.pytorch import LightningDataModule
 from PIL import Image
 from torch import Tensor
@@ -21,6 +21,7 @@ from vaezoo.pictures.subjects import Subject
 from vaezoo.runs.data import RunData, split_data_options
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
+from vaezoo.runs.options import CommandParser, checkpoint_in
 from vaezoo.text import printable
 
 FRAME = 120  # milliseconds
@@ -60,6 +61,7 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
+    options.ckpt_path = [checkpoint_in(path) for path in options.ckpt_path]
     _check(options)
     data = RunData(data_class, data_args)
     subjects = [Subject(Path(path), load(path), data) for path in options.ckpt_path]
@@ -159,16 +161,21 @@ def _check(options: Namespace) -> None:
         raise ValueError(f"--span must be two finite numbers, not {options.span}")
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="vaezoo traverse",
         description="The papers' figures of what latent units stand for, from checkpoints.",
         epilog=EPILOG,
         formatter_class=_Help,
-        exit_on_error=False,
     )
     add = parser.add_argument
-    add("--ckpt_path", nargs="+", type=str, required=True, help="Checkpoints; figures of several are stacked.")
+    add(
+        "--ckpt_path",
+        nargs="+",
+        type=str,
+        required=True,
+        help="Checkpoints, or runs for their best; several are stacked.",
+    )
     add("--kind", type=Kind, default="units", help="Kind of figure; see below.")
     add("--image_indices", nargs="+", type=int, default=[0], help="Images to start from, by number in the test images.")
     add("--image", nargs="+", type=str, help="Picture files to start from instead; resized to the model's size.")
