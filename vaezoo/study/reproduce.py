@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-
 from vaezoo.evaluation.report import versions
 from vaezoo.runs.experiments import SHIPPED
 from vaezoo.runs.files import atomic_write
