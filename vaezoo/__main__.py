@@ -30,7 +30,7 @@ common options:
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
   --trainer.logger NAME    log elsewhere as well, for example WandbLogger for Weights & Biases
   --experiment NAME        name of the run's folder, runs/NAME/TIME
-  --ckpt_path PATH         continue from a checkpoint, or from a run's last; last: from the experiment's furthest, if any
+  --ckpt_path PATH         continue from a checkpoint or a run; last: from the furthest of the experiment, if any
   --print_config           print the complete configuration and exit
 
 {HELP}
