@@ -8,7 +8,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import yaml
 from jsonargparse import Namespace, get_loader, set_loader, set_parsing_settings
@@ -22,9 +21,10 @@ from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
+from vaezoo.cli.predictions import save_codes
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
-from vaezoo.runs.files import atomic_write, check_aliases
+from vaezoo.runs.files import check_aliases
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
 from vaezoo.runs.last import resolve_last
 from vaezoo.runs.log import RunLog
@@ -224,9 +224,8 @@ class ZooCLI(LightningCLI):
         """Save the codes of the test images, of this rank's share where there are several."""
         batches: list[torch.Tensor] = [torch.as_tensor(codes) for codes in self.trainer.predict(**kwargs) or []]
         file = RunFolder(self.run_dir).codes(self.trainer.global_rank if self.trainer.world_size > 1 else None)
-        with atomic_write(file) as draft, draft.open("wb") as lines:
-            np.save(lines, torch.cat(batches).cpu().numpy(), allow_pickle=False)
-        print(f"codes: {file}")
+        save_codes(file, batches, self.model, self.datamodule, self.trainer.predict_dataloaders)
+        print(f"codes: {file} (scores of them: vaezoo evaluate --codes {shlex.quote(str(file))})")
 
     def after_fit(self) -> None:
         """Print the last scores, and where everything is."""

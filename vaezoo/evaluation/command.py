@@ -67,11 +67,12 @@ def _run_codes(options: Namespace, data_args: Sequence[str], read_table: ReadTab
     files = {str(path): read_codes(path, read_table) for path in paths}
     tables_at(options.output)
     evaluations, pools, written = {}, {}, []
-    chosen = {key: options[key] for key in ("metrics", "seed", "resamples", "factor_bins")}
+    chosen = {key: options[key] for key in ("metrics", "seed", "resamples")}
     chosen["skip"] = len(paths) > 1
     for path, (label, file) in zip(paths, files.items(), strict=True):
         try:
-            evaluations[label] = evaluate_codes(**file._asdict(), **chosen)
+            bins = options.factor_bins if options.factor_bins is not None else file.factor_bins or BINS
+            evaluations[label] = evaluate_codes(**{**file._asdict(), "factor_bins": bins}, **chosen)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         pools[label] = f"{len(file.codes):,} codes of {path}, seed {options.seed}"
@@ -165,9 +166,9 @@ def _parser() -> CommandParser:
     )
     parser.add_argument(
         "--factor_bins",
-        type=int,
-        default=BINS,
-        help="With --codes: bins of one width for scores that need them, where a factor has more different numbers.",
+        type=int | None,
+        help="With --codes: bins of one width for scores that need them, where a factor has more different numbers; "
+        f"{BINS} by default, or what the file says.",
     )
     parser.add_argument(
         "--metrics",
