@@ -1,7 +1,6 @@
 """The composition root: every command by its name, and one line for whatever goes wrong."""
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -13,6 +12,7 @@ from datamodules import ImageDataModule
 from datamodules.table_files import read_table
 from vaezoo.callbacks import NonFiniteError, SaveConfig
 from vaezoo.cli.common import HELP, imported, split_common_options
+from vaezoo.cli.console import console
 from vaezoo.cli.errors import explain_argument
 from vaezoo.cli.experiments import name_to_path, run_experiments
 from vaezoo.cli.failures import explain
@@ -43,10 +43,9 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
 def run(args: list[str]) -> int:
     """Run the command line; errors are one line unless --debug or VAEZOO_DEBUG asks for the traceback."""
     debug = False
-    warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
     try:
         own, modules, debug = split_common_options(args)
-        with imported(modules):
+        with console(debug), imported(modules):
             _run_command(own)
     except NothingToDo as reason:
         print(printable(reason))

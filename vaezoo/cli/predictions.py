@@ -44,7 +44,7 @@ def save_codes(file: Path, batches: Sequence[Tensor], model: VAE, data: ImageDat
     if isinstance(loader, BatchLoader):
         tables |= _facts(data, torch.cat([loader.batch_ids(0, i) for i in range(len(batches))]))
     with atomic_write(file) as draft, draft.open("wb") as content:
-        np.savez_compressed(content, **{key: np.asarray(value) for key, value in tables.items()})
+        np.savez_compressed(content, **tables)
 
 
 def _unit_names(model: VAE) -> list[str]:

@@ -19,8 +19,10 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
+from vaezoo.cli.console import debugging
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
+from vaezoo.cli.opening import Opening
 from vaezoo.cli.predictions import save_codes
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
@@ -170,7 +172,10 @@ class ZooCLI(LightningCLI):
             # batch_size and the number of ranks decide.
             kwargs["check_val_every_n_epoch"] = None
         self._signals = StopOnSignal()
-        kwargs["callbacks"] = all_callbacks(config, self._signals, settings)
+        opening = Opening(self.run_dir, self.datamodule, self.config[self.subcommand].seed_everything)
+        kwargs["callbacks"] = [opening, *all_callbacks(config, self._signals, settings)]
+        if config.enable_model_summary is None:
+            kwargs["enable_model_summary"] = debugging()  # the first lines say what it would
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO(self._opened)]
@@ -205,8 +210,6 @@ class ZooCLI(LightningCLI):
 
     def fit(self, **kwargs: Any) -> None:
         """Train; where a signal stops it, say how to continue and exit as the signal's default action would."""
-        if self.trainer.is_global_zero:
-            print(f"network: {self.model.network.built(self.model.image_shape)}", flush=True)
         try:
             self.trainer.fit(**kwargs)
         except SIGTERMException as error:

@@ -41,7 +41,8 @@ def read_codes(path: Path, read_table: ReadTable) -> CodesFile:
 
     Args:
         path: An .npz file with `codes` and, as far as there are any, `factors`, `factor_names`, `factor_kinds`,
-            `discrete` and `factor_bins`, as `vaezoo predict` writes it; or a table whose columns of codes are named code…, all others being factors.
+            `discrete` and `factor_bins`, as `vaezoo predict` writes it; or a table whose columns of codes are named
+            code…, all others being factors.
         read_table: Reads a table.
 
     Raises:

@@ -9,7 +9,7 @@ from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import say
 from vaezoo.text import printable
 
-STRICT = {"exit_on_error": False, "allow_abbrev": False}
+STRICT: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False}
 """Arguments of every parser: errors are raised, and options are spelt in full, as a short form changes its meaning
 with the next option that begins alike."""
 
