@@ -41,7 +41,7 @@ def logged() -> Iterator[list[str]]:
 
 
 def test_fit_begins_with_what_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    compiled = ["--trainer.callbacks=Compile", "--trainer.precision=bf16-mixed", "--seed_everything=3"]
+    compiled = ["--trainer.callbacks+=Compile", "--trainer.precision=bf16-mixed", "--seed_everything=3"]
     assert run([*FIT, "--trainer.limit_train_batches=0"]) == 0
     (folder,) = Path("runs/betavae").iterdir()
     assert capsys.readouterr().out.splitlines()[:6] == [
