@@ -10,6 +10,7 @@ from .callbacks import (
     GuardFinite as GuardFinite,
     LastCheckpoint as LastCheckpoint,
     LocalStatistics as LocalStatistics,
+    ProgressLines as ProgressLines,
     StopOnSignal as StopOnSignal,
     ThroughputBar as ThroughputBar,
 )

@@ -2,6 +2,7 @@
 
 import sys
 
+from vaezoo import __version__
 from vaezoo.cli.common import HELP
 
 OVERVIEW = f"""\
@@ -12,12 +13,12 @@ usage: vaezoo COMMAND [--config FILE] [options]
 commands:
   experiments what comes with vaezoo:   vaezoo experiments; vaezoo experiments copy betavae_3dshapes .
   fit         train a model:            vaezoo fit --config betavae_3dshapes
-  validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN/checkpoints/last.ckpt
+  validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN
   test        losses on test data
   predict     codes of the test images
-  evaluate    disentanglement scores:   vaezoo evaluate --ckpt_path RUN/checkpoints/best.ckpt
+  evaluate    disentanglement scores:   vaezoo evaluate --ckpt_path RUN
   dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
-  traverse    pictures of the latents:  vaezoo traverse --ckpt_path RUN/checkpoints/best.ckpt
+  traverse    pictures of the latents:  vaezoo traverse --ckpt_path RUN
   figure      figures for a paper:      vaezoo figure RUN reconstructions --output fig.pdf --width 8.5cm
   report      runs as one HTML file:    vaezoo report runs/demo -o report.html
   study       many runs from one file:  vaezoo study larvae_rates --dry_run
@@ -30,11 +31,11 @@ common options:
   --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
   --trainer.logger NAME    log elsewhere as well: WandbLogger, TensorBoardLogger or MLFlowLogger
   --experiment NAME        name of the run's folder, runs/NAME/TIME
-  --ckpt_path FILE         continue from a checkpoint; last: from the furthest of the experiment, if any
+  --ckpt_path PATH         continue from a checkpoint or a run; last: from the furthest of the experiment, if any
   --print_config           print the complete configuration and exit
 
 {HELP}
-`vaezoo COMMAND --help` lists every option.
+`vaezoo COMMAND --help` lists every option; `vaezoo --version` prints the version.
 """
 
 
@@ -44,6 +45,9 @@ def main(args: list[str] | None = None) -> int:
     The overview is plain text so that `vaezoo --help` need not load torch.
     """
     args = sys.argv[1:] if args is None else args
+    if args == ["--version"]:
+        print(f"vaezoo {__version__}")
+        return 0
     if not args or args[0] in ("-h", "--help"):
         print(OVERVIEW, end="")
         return 0

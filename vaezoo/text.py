@@ -69,6 +69,7 @@ _LATEX = {character: f"\\{character}" for character in "_%&#${}"} | {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "–": "--",
 }
 
 

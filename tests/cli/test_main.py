@@ -36,8 +36,8 @@ def test_the_saved_config_validates_tests_and_predicts(capsys: pytest.CaptureFix
     assert "val/loss" in capsys.readouterr().out
     assert run(["test", *again, "--trainer.limit_test_batches=1"]) == 0
     assert run(["predict", *again, "--trainer.limit_predict_batches=1"]) == 0
-    (codes,) = Path("runs").glob("*/*/codes.npy")
-    assert np.load(codes).shape == (4, 3)
+    (codes,) = Path("runs").glob("*/*/codes.npz")
+    assert np.load(codes)["codes"].shape == (4, 3)
 
 
 def test_fit_continues_from_a_checkpoint() -> None:

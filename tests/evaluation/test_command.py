@@ -96,6 +96,67 @@ def test_several_checkpoints_give_one_comparison(
     assert "joint/" in header
 
 
+def test_a_comparison_is_never_written_over_another(
+    checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = ["--ckpt_path", checkpoints["beta"], "--metrics", "active_units", "--resamples=0", "--split=all"]
+    assert evaluate(*quick, "--output=one.csv") == 0
+    assert not Path("one.tex").exists()
+    assert evaluate(*quick, "--output=v1.2") == 0
+    before = {path.name: path.read_bytes() for path in Path().glob("*.*")}
+    assert set(before) == {"one.csv", "v1.2.csv", "v1.2.tex"}
+    capsys.readouterr()
+    for again in ("one", "one.csv", "v1.2", "v1.2.tex"):
+        assert evaluate(*quick, f"--output={again}") == 1
+        said = capsys.readouterr()
+        assert "is there already: give another name" in said.err
+        assert not said.out  # before anything is scored
+    assert {path.name: path.read_bytes() for path in Path().glob("*.*")} == before
+
+
+def test_a_score_that_does_not_fit_one_of_several_leaves_a_dash(
+    checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["--metrics", "active_units", "cluster_accuracy", "mig_20[c]", "--resamples=0", "--split=all"]
+    assert evaluate("--ckpt_path", *checkpoints.values(), *names, "--output=both") == 0
+    shown = capsys.readouterr().out.splitlines()
+    cells = {line.split()[0]: line.split()[1:] for line in shown}
+    assert cells["cluster_accuracy"][0] == cells["mig_20[c]"][0] == "–"
+    assert "–" not in (*cells["active_units"], cells["cluster_accuracy"][1], cells["mig_20[c]"][1])
+    (note,) = [line for line in shown if "cluster_accuracy: " in line]
+    assert note.startswith("left out of beta/")
+    assert note.endswith("BetaVAE has no discrete latent to read a class from")
+    assert any(line.startswith("left out of beta/") and "mig_20[c]: no latent group" in line for line in shown)
+    assert r"cluster\_accuracy & -- & " in Path("both.tex").read_text()
+    skipped = json.loads(checkpoints["beta"].with_name("metrics.json").read_text())["skipped"]
+    assert set(skipped) == {"cluster_accuracy", "mig_20[c]"}
+    assert evaluate("--ckpt_path", *checkpoints.values(), "--metrics", "kl", "polar_error", "--resamples=0") == 1
+    assert "polar_error does not fit: the data has no factors row and column" in capsys.readouterr().err
+
+
+def test_a_folder_stands_for_its_best_checkpoint(
+    checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(checkpoints["beta"].parent.parent, Path("run"))
+    quick = ["--metrics", "active_units", "--resamples=0"]
+    assert (folder / "checkpoints" / "best.ckpt").is_file()
+    for given in (folder, folder / "checkpoints"):
+        assert evaluate("--ckpt_path", given, *quick) == 0
+        assert f"{given}: taking its best checkpoint, run/checkpoints/best.ckpt" in capsys.readouterr().out
+        assert json.loads((folder / "checkpoints" / "metrics.json").read_text())["checkpoint"] == "best.ckpt"
+    assert evaluate("--ckpt_path", checkpoints["beta"].parent.parent.parent, *quick) == 1
+    assert "holds no checkpoint: name one of its runs, say " in capsys.readouterr().err
+
+
+def test_too_few_images_are_warned_of(checkpoints: dict[str, Path]) -> None:
+    quick = ["--metrics", "mig_20", "sap_dip", "active_units", "--resamples=0", "--split=all"]
+    with pytest.warns(
+        UserWarning, match="mig_20, sap_dip: 120 images are too few to rely on; give 1,000 or more"
+    ) as said:
+        assert evaluate("--ckpt_path", checkpoints["beta"], *quick) == 0
+    assert not [warning for warning in said if "active_units" in str(warning.message)]
+
+
 def test_names_of_runs_are_escaped_in_every_output(
     checkpoints: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,7 +251,7 @@ def test_checkpoints_of_one_folder_do_not_overwrite_each_other(checkpoints: dict
     assert evaluate("--ckpt_path", "one.ckpt", "two.ckpt", *options) == 0
     assert {path.name for path in tmp_path.glob("*.json")} == {"metrics_one.json", "metrics_two.json"}
     assert json.loads(Path("metrics_one.json").read_text())["images"] == 30
-    assert Path("comparison.csv").is_file()
+    assert not list(tmp_path.glob("*.csv"))  # tables are written where --output says
 
 
 def test_infinity_is_written_as_text(checkpoints: dict[str, Path], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.oracle import grid_sample, standardised
-from vaezoo.metrics import functional as F
+from vaezoo.metrics import evaluate, functional as F
 
 
 def test_cluster_accuracy_is_the_best_over_all_permutations() -> None:
@@ -112,6 +112,30 @@ def test_bootstrap_of_a_perfect_score_contains_it() -> None:
     assert F.bootstrap(F.gaussian_total_correlation, twice, resamples=5) == {
         "gaussian_total_correlation": (np.inf,) * 2
     }
+
+
+def test_an_interval_never_excludes_its_score() -> None:
+    rows = np.arange(200.0)[:, None]
+    rare = F.bootstrap(lambda x: {"s": 1e6 * ((x == 0).sum() >= 4)}, rows, resamples=200, seed=1)["s"]
+    assert rare == (0, 0)  # a mean of draws lies far outside their percentiles
+    even = F.bootstrap(lambda x: {"s": 0.1 + 0.2}, rows, resamples=99)["s"]
+    assert even == (0.1 + 0.2, 0.1 + 0.2)  # to the last bit
+    holes = F.bootstrap(lambda x: {"s": 7.0 if len(np.unique(x)) == 200 else np.inf}, rows, resamples=50)["s"]
+    assert holes == (7, np.inf)
+    gaps = F.bootstrap(lambda x: {"s": 3.0 if len(np.unique(x)) > 127 else np.nan}, rows, resamples=50)["s"]
+    assert gaps == (3, 3)  # draws without a value do not count
+
+
+def test_intervals_of_every_score_hold_it() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.integers(size, size=60) for size in (2, 3)], axis=1)
+    codes = np.concatenate([factors + rng.normal(size=(60, 2)), rng.dirichlet([0.1] * 3, 60)], axis=1)
+    found = evaluate(codes, factors, factor_kinds=["categorical", "ordered"], discrete=[3], resamples=6)
+    assert len(found.results) > 8
+    for result in found.results.values():
+        assert result.intervals
+        for name, (low, high) in result.intervals.items():
+            assert low <= result.scores[name] <= high, name
 
 
 def test_bootstrap_repeats_with_its_seed_and_keeps_a_fixed_test_pool() -> None:

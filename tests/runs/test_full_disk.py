@@ -104,7 +104,7 @@ def test_codes(folder: Path) -> None:
     code, line = limited(lambda: attempt(["predict", *WIDE[:2], *BLOBS, *options]), 400)
     assert code != 0
     assert "cannot write" in line
-    assert not list(Path().rglob("codes.npy"))
+    assert not list(Path().rglob("codes.npz"))
     assert leftovers(Path("runs")) == []
 
 

@@ -7,7 +7,7 @@ from vaezoo.callbacks.evaluation import EvaluateDisentanglement
 from vaezoo.callbacks.guard import GuardFinite, NonFiniteError
 from vaezoo.callbacks.local_statistics import LocalStatistics
 from vaezoo.callbacks.note_settings import NoteSettings
-from vaezoo.callbacks.progress import ThroughputBar
+from vaezoo.callbacks.progress import ProgressLines, ThroughputBar
 from vaezoo.callbacks.save_config import SaveConfig
 from vaezoo.callbacks.signals import StopOnSignal
 
@@ -21,6 +21,7 @@ __all__ = [
     "LocalStatistics",
     "NonFiniteError",
     "NoteSettings",
+    "ProgressLines",
     "SaveConfig",
     "StopOnSignal",
     "ThroughputBar",

@@ -13,6 +13,7 @@ from vaezoo.metrics.base import FittedMetric, ScoreMetric
 from vaezoo.metrics.encoded import Encoded, known_facts
 from vaezoo.metrics.protocols import EvaluationData, Split
 from vaezoo.metrics.reading import bind_known
+from vaezoo.metrics.scoring import warn_of_few
 from vaezoo.models.base import VAE
 from vaezoo.types import AnyBatch, Batch
 
@@ -90,10 +91,13 @@ class EvaluateDisentanglement(Callback):
                     for metric in fitted:
                         encoded.update(metric, training=True)
         model.train(was_training)
-        return self._computed()
+        return self._computed(trainer.world_size)
 
-    def _computed(self) -> dict[str, float]:
+    def _computed(self, ranks: int) -> dict[str, float]:
         scores: dict[str, float] = {}
+        pools = [metric for metric in self.metrics if isinstance(metric, ScoreMetric) and metric.update_called]
+        pools = [metric for metric in pools if not isinstance(metric, FittedMetric)]
+        warn_of_few({type(metric).__name__: (ranks * len(metric.tables()[0]), metric.wants) for metric in pools})
         for metric in self.metrics:
             try:
                 found = metric.compute() if metric.update_called else {}

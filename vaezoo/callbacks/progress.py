@@ -1,10 +1,11 @@
-"""Progress bar with the loss, its terms and images a second."""
+"""Progress with the loss, its terms and images a second: a bar for terminals, lines for log files."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import TQDMProgressBar
+from lightning.pytorch.callbacks import ProgressBar, TQDMProgressBar
 
 from vaezoo.types import AnyBatch, Batch
 
@@ -46,3 +47,51 @@ class ThroughputBar(TQDMProgressBar):
             self._images, self._since = 0, now
         metrics["img/s"] = self._rate
         return metrics
+
+
+class ProgressLines(ProgressBar):
+    """A line now and then, and one a validation, for output that goes to a file.
+
+    Args:
+        every_n_seconds: Seconds between two lines; each waits for the device.
+    """
+
+    def __init__(self, every_n_seconds: float = 60.0) -> None:
+        super().__init__()
+        self.every_n_seconds = every_n_seconds
+        self._enabled = True
+        self._images = 0
+        self._since = 0.0
+
+    def enable(self) -> None:
+        """Print."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Print nothing, as on all ranks but the first."""
+        self._enabled = False
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start the clock."""
+        self._images, self._since = 0, time.monotonic()
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: AnyBatch, batch_idx: int
+    ) -> None:
+        """Print where it is time."""
+        self._images += len(Batch.of(batch).x)
+        if (elapsed := time.monotonic() - self._since) >= self.every_n_seconds:
+            values = {name: value for name, value in trainer.progress_bar_metrics.items() if "/" in name}
+            self._say(trainer, values, f", {self._images / elapsed:,.0f} img/s")
+            self._images, self._since = 0, time.monotonic()
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Print the loss on validation images."""
+        if trainer.state.fn == "fit" and not trainer.sanity_checking and "val/loss" in trainer.callback_metrics:
+            self._say(trainer, {"val/loss": float(trainer.callback_metrics["val/loss"])})
+
+    def _say(self, trainer: Trainer, values: Mapping[str, float], rate: str = "") -> None:
+        if self._enabled:
+            limit = f" of {trainer.max_steps:,}" if trainer.max_steps > 0 else ""
+            shown = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
+            print(f"epoch {trainer.current_epoch}, step {trainer.global_step:,}{limit}: {shown}{rate}", flush=True)

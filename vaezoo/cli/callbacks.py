@@ -1,6 +1,7 @@
 """The callbacks of a command: those of the configuration, and what comes with every run."""
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,15 @@ from lightning.pytorch import Callback
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 from lightning.pytorch.utilities import rank_zero_warn
 
-from vaezoo.callbacks import BestCheckpoint, GuardFinite, LastCheckpoint, NoteSettings, StopOnSignal, ThroughputBar
+from vaezoo.callbacks import (
+    BestCheckpoint,
+    GuardFinite,
+    LastCheckpoint,
+    NoteSettings,
+    ProgressLines,
+    StopOnSignal,
+    ThroughputBar,
+)
 
 # A run may go on elsewhere and in other ways of fetching the same batches.
 _FREE = ("data_dir", "download", "num_workers", "device_resident")
@@ -80,7 +89,7 @@ def all_callbacks(config: Namespace, signals: StopOnSignal, settings: dict[str, 
     if not any(isinstance(c, GuardFinite) for c in given):
         callbacks.append(GuardFinite())
     if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):
-        callbacks.append(ThroughputBar())
+        callbacks.append(ThroughputBar() if sys.stdout.isatty() else ProgressLines())
     if config.enable_checkpointing is not False:
         checkpoints = [c for c in given if isinstance(c, Checkpoint)]
         if all(isinstance(c, LastCheckpoint) for c in checkpoints):

@@ -10,11 +10,13 @@ from importlib import import_module
 from vaezoo.specs import IMPORTS
 
 DEBUG = "VAEZOO_DEBUG"
+COMMON = ("debug", "import")
+"""Options of every command."""
 HELP = f"""\
 options of every command:
   --import MODULE          import your own models, networks, regularizers or data first; several with commas or by
                            repeating it (or set {IMPORTS}); found where installed or in the current folder
-  --debug                  show the traceback of an error (or set {DEBUG}=1)
+  --debug                  show all that other packages say, and the traceback of an error (or set {DEBUG}=1)
 """
 
 

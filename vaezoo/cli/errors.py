@@ -11,6 +11,7 @@ from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.loggers import Logger
 from torch.optim import Optimizer
 
+from vaezoo.cli.common import COMMON
 from vaezoo.models import VAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network
@@ -69,8 +70,11 @@ def _no_argument(class_path: str, name: str) -> str:
     return f"{short} has no argument {name!r}{did_you_mean(name, _arguments(short))}"
 
 
-def _no_option(name: str, class_path: str) -> str:
-    return _no_argument(class_path, name)
+def _unknown_option(name: str, options: str | None) -> str:
+    known = [*(options.split(", ") if options else sorted(_keys())), *COMMON]
+    if full := [f"--{key}" for key in known if key.startswith(name)]:
+        return f"options are spelt in full: {' or '.join(full)}, not --{name}"
+    return f"unknown option '--{name}'{did_you_mean(name, known)}" if options else _no_key(name)
 
 
 def _no_key(name: str) -> str:
@@ -137,9 +141,11 @@ def _no_section(value: str) -> str:
 _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"File does not exist: '?([^'\n]+)'?": _no_file,
     r"class_path '([^']+)':\s+Option '([^']+)' is not accepted": _no_argument,
-    r"callable class: Option '([^']+)' is not accepted(?s:.*?)class_path='([^']+)'": _no_option,
+    r"callable class: Option '([^']+)' is not accepted(?s:.*?)class_path='([^']+)'": lambda name, class_path: (
+        _no_argument(class_path, name)
+    ),
     r"does not accept option '([^']+)'": _no_key,
-    r"unrecognized arguments: --([^=\s]+)": _no_key,
+    r"unrecognized arguments: --([^=\s]+)(?:.* \(of (.+)\))?": _unknown_option,
     r"Expected a dot import path string: ?([^\n]*)": _no_class,
     r"invalid choice: '([^']+)' \(choose from (.+)\)": _no_choice,
     r"Import path (?:(\S+) )?does not correspond to a subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _wrong_kind,

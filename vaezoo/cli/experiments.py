@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
-from jsonargparse import ArgumentParser
 
 from datamodules import ImageDataModule
 from vaezoo.runs.experiments import SHIPPED, find_experiment, shipped
+from vaezoo.runs.options import CommandParser
 from vaezoo.specs import find
 from vaezoo.text import aligned
 
@@ -83,14 +83,13 @@ def _copy(name: str, folder: Path) -> None:
     print(f"written: {target} (vaezoo fit --config {target})")
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="vaezoo experiments",
         description="The configurations that come with vaezoo, one line each.",
         epilog=EPILOG,
-        exit_on_error=False,
     )
-    copy = ArgumentParser(description="Copy a configuration, to edit it.", exit_on_error=False)
+    copy = CommandParser(description="Copy a configuration, to edit it.")
     copy.add_argument("name", type=str, help="Experiment, for example larvae_3dshapes.")
     copy.add_argument("folder", type=str, nargs="?", default=".", help="Where it goes; the current folder by default.")
     parser.add_subcommands(required=False).add_subcommand("copy", copy)

@@ -1,7 +1,6 @@
 """The composition root: every command by its name, and one line for whatever goes wrong."""
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -13,6 +12,7 @@ from datamodules import ImageDataModule
 from datamodules.table_files import read_table
 from vaezoo.callbacks import NonFiniteError, SaveConfig
 from vaezoo.cli.common import HELP, imported, split_common_options
+from vaezoo.cli.console import console
 from vaezoo.cli.errors import explain_argument
 from vaezoo.cli.experiments import name_to_path, run_experiments
 from vaezoo.cli.failures import explain
@@ -21,6 +21,7 @@ from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
 from vaezoo.pictures.traversals import run_figure, run_traverse
 from vaezoo.report.command import run_report
+from vaezoo.runs.options import STRICT
 from vaezoo.runs.resuming import NothingToDo
 from vaezoo.study.command import run_study
 from vaezoo.study.reproduce import run_reproduce
@@ -43,10 +44,9 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
 def run(args: list[str]) -> int:
     """Run the command line; errors are one line unless --debug or VAEZOO_DEBUG asks for the traceback."""
     debug = False
-    warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")  # Lightning's, not the user's
     try:
         own, modules, debug = split_common_options(args)
-        with imported(modules):
+        with console(debug), imported(modules):
             _run_command(own)
     except NothingToDo as reason:
         print(printable(reason))
@@ -81,7 +81,6 @@ def _run_command(args: list[str]) -> None:
         return
     if args and not args[0].startswith("-") and args[0] not in COMMANDS:
         raise ArgumentError(None, f"invalid choice: '{args[0]}' (choose from {', '.join([*COMMANDS, *OWN_COMMANDS])})")
-    quiet = {"exit_on_error": False}
     asked = args[:1] if args and args[0] in COMMANDS else COMMANDS
     ZooCLI(
         VAE,
@@ -91,6 +90,6 @@ def _run_command(args: list[str]) -> None:
         seed_everything_default=0,
         auto_configure_optimizers=False,
         save_config_callback=SaveConfig,
-        parser_kwargs={**quiet, **dict.fromkeys(asked, quiet)},
+        parser_kwargs={**STRICT, **{name: dict(STRICT) for name in asked}},
         args=name_to_path(args),
     )

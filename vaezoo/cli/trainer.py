@@ -8,7 +8,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import yaml
 from jsonargparse import Namespace, get_loader, set_loader, set_parsing_settings
@@ -20,16 +19,20 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
+from vaezoo.cli.console import debugging
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
+from vaezoo.cli.opening import Opening
+from vaezoo.cli.predictions import save_codes
 from vaezoo.models import VAE
 from vaezoo.models.lightning_private import give_save_dir_a_default
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
-from vaezoo.runs.files import atomic_write, check_aliases
+from vaezoo.runs.files import check_aliases
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
 from vaezoo.runs.last import resolve_last
 from vaezoo.runs.log import RunLog
 from vaezoo.runs.loggers import fill_in_paths, log_settings
+from vaezoo.runs.options import checkpoint_in
 from vaezoo.runs.resuming import (
     local_path,
     open_checkpoint,
@@ -106,7 +109,7 @@ class ZooCLI(LightningCLI):
                 Path(str(files[0])).stem if files else config.model.class_path.rpartition(".")[2].lower()
             )
         if config.get("ckpt_path"):
-            config.ckpt_path = local_path(config.ckpt_path)
+            config.ckpt_path = checkpoint_in(local_path(config.ckpt_path), self.config.subcommand == "fit")
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
             self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything)
@@ -175,7 +178,10 @@ class ZooCLI(LightningCLI):
             # batch_size and the number of ranks decide.
             kwargs["check_val_every_n_epoch"] = None
         self._signals = StopOnSignal()
-        kwargs["callbacks"] = all_callbacks(config, self._signals, settings)
+        opening = Opening(self.run_dir, self.datamodule, self.config[self.subcommand].seed_everything)
+        kwargs["callbacks"] = [opening, *all_callbacks(config, self._signals, settings)]
+        if config.enable_model_summary is None:
+            kwargs["enable_model_summary"] = debugging()  # the first lines say what it would
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO(self._opened)]
@@ -211,8 +217,6 @@ class ZooCLI(LightningCLI):
 
     def fit(self, **kwargs: Any) -> None:
         """Train; where a signal stops it, say how to continue and exit as the signal's default action would."""
-        if self.trainer.is_global_zero:
-            print(f"network: {self.model.network.built(self.model.image_shape)}", flush=True)
         try:
             self.trainer.fit(**kwargs)
         except SIGTERMException as error:
@@ -230,9 +234,8 @@ class ZooCLI(LightningCLI):
         """Save the codes of the test images, of this rank's share where there are several."""
         batches: list[torch.Tensor] = [torch.as_tensor(codes) for codes in self.trainer.predict(**kwargs) or []]
         file = RunFolder(self.run_dir).codes(self.trainer.global_rank if self.trainer.world_size > 1 else None)
-        with atomic_write(file) as draft, draft.open("wb") as lines:
-            np.save(lines, torch.cat(batches).cpu().numpy(), allow_pickle=False)
-        print(f"codes: {file}")
+        save_codes(file, batches, self.model, self.datamodule, self.trainer.predict_dataloaders)
+        print(f"codes: {file} (scores of them: vaezoo evaluate --codes {shlex.quote(str(file))})")
 
     def after_fit(self) -> None:
         """Print the last scores, and where everything is."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 CODES = "code"  # columns of a table that are codes begin with it
 KEYS = ("codes", "factors", "factor_names", "factor_kinds", "discrete")
+BESIDE = ("factor_bins", "ids", "unit_names")
+"""What else `vaezoo predict` writes; scores read the bins of it."""
 ReadTable = Callable[[Path, str], Mapping[str, Sequence[Any]]]
 """From a CSV or Parquet file, and the option to name in errors, to its cells column by column."""
 
@@ -23,6 +25,7 @@ class CodesFile(NamedTuple):
         factor_names: Their names; none for factor_0, factor_1, …
         factor_kinds: Their kinds; none where strings are categories and numbers ordered.
         discrete: Class counts of discrete latents, whose probabilities are the last columns of the codes.
+        factor_bins: Most different numbers of a factor that stay apart; none where the file does not say.
     """
 
     codes: NDArray[Any]
@@ -30,14 +33,16 @@ class CodesFile(NamedTuple):
     factor_names: tuple[str, ...] = ()
     factor_kinds: tuple[str, ...] = ()
     discrete: tuple[int, ...] = ()
+    factor_bins: int | None = None
 
 
 def read_codes(path: Path, read_table: ReadTable) -> CodesFile:
     """Read codes and factors; nothing in the file is executed.
 
     Args:
-        path: An .npz file with `codes` and, as far as there are any, `factors`, `factor_names`, `factor_kinds` and
-            `discrete`; or a table whose columns of codes are named code…, all others being factors.
+        path: An .npz file with `codes` and, as far as there are any, `factors`, `factor_names`, `factor_kinds`,
+            `discrete` and `factor_bins`, as `vaezoo predict` writes it; or a table whose columns of codes are named
+            code…, all others being factors.
         read_table: Reads a table.
 
     Raises:
@@ -52,15 +57,16 @@ def read_codes(path: Path, read_table: ReadTable) -> CodesFile:
 def _npz(path: Path) -> CodesFile:
     try:
         with np.load(path, allow_pickle=False) as file:
-            unknown = [key for key in file.files if key not in KEYS]
+            unknown = [key for key in file.files if key not in KEYS + BESIDE]
             if unknown or "codes" not in file.files:
                 raise ValueError(f"it holds {', '.join(file.files) or 'nothing'}, not codes and {', '.join(KEYS[1:])}")
-            found = {key: file[key] for key in file.files}
+            found = {key: file[key] for key in file.files if key in (*KEYS, BESIDE[0])}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"--codes {path} cannot be read: {error}") from error
     codes, factors = found["codes"], found.get("factors", np.empty((len(found["codes"]), 0)))
     lists = {key: found[key].reshape(-1).tolist() for key in KEYS[2:] if key in found}
-    return CodesFile(codes, factors, **{key: tuple(values) for key, values in lists.items()})
+    bins = found["factor_bins"].item() if "factor_bins" in found else None
+    return CodesFile(codes, factors, **{key: tuple(values) for key, values in lists.items()}, factor_bins=bins)
 
 
 def _table(path: Path, read_table: ReadTable) -> CodesFile:

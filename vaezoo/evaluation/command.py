@@ -1,16 +1,16 @@
 """`vaezoo evaluate`: scores of checkpoints on their own data, or on other."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.evaluation.codes_files import ReadTable, read_codes
-from vaezoo.evaluation.report import score_rows, score_table, write_csv, write_json
+from vaezoo.evaluation.report import score_table, tables_at, write_json, write_tables
 from vaezoo.evaluation.scores import evaluate
 from vaezoo.metrics.arguments import read_scores
 from vaezoo.metrics.catalogue import METRICS
@@ -18,10 +18,10 @@ from vaezoo.metrics.functional.places import BINS
 from vaezoo.metrics.given import evaluate as evaluate_codes
 from vaezoo.metrics.scoring import Evaluation
 from vaezoo.runs.data import RunData, require_fitting_images, split_data_options
-from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.loading import load
-from vaezoo.text import printable, tabular
+from vaezoo.runs.options import CommandParser, checkpoint_in
+from vaezoo.text import printable
 
 
 def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule], read_table: ReadTable) -> None:
@@ -34,7 +34,7 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule], rea
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
-    read_scores(options.metrics or ())
+    named = read_scores(options.metrics or ())
     for name, least in (("images", 1), ("resamples", 0), ("seed", 0)):
         if (value := options[name]) is not None and value < least:
             raise ValueError(f"--{name} must be {least} or more, not {value}")
@@ -43,15 +43,17 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule], rea
     if options.codes:
         _run_codes(options, data_args, read_table)
         return
-    paths = [Path(path) for path in options.ckpt_path]
+    paths = [Path(checkpoint_in(path)) for path in options.ckpt_path]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"no checkpoint at {path}")
+    tables_at(options.output)
     run_data, evaluations, pools = RunData(data_class, data_args), {}, {}
     for path, label in zip(paths, _labels(paths), strict=True):
         data, settings = run_data.of(RunFolder.of(path))
         evaluations[label], pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
-    _conclude(evaluations, pools, [_json_path(path, paths) for path in paths], options.output)
+    written = list(dict.fromkeys(_json_path(path, paths) for path in paths))
+    _conclude(evaluations, pools, written, named, options.output)
 
 
 def _run_codes(options: Namespace, data_args: Sequence[str], read_table: ReadTable) -> None:
@@ -63,29 +65,41 @@ def _run_codes(options: Namespace, data_args: Sequence[str], read_table: ReadTab
         raise ValueError("--data is for checkpoints: a file of codes brings its factors along")
     paths = [Path(path) for path in options.codes]
     files = {str(path): read_codes(path, read_table) for path in paths}
+    tables_at(options.output)
     evaluations, pools, written = {}, {}, []
-    chosen = {key: options[key] for key in ("metrics", "seed", "resamples", "factor_bins")}
+    chosen = {key: options[key] for key in ("metrics", "seed", "resamples")}
+    chosen["skip"] = len(paths) > 1
     for path, (label, file) in zip(paths, files.items(), strict=True):
         try:
-            evaluations[label] = evaluate_codes(**file._asdict(), **chosen)
+            bins = options.factor_bins if options.factor_bins is not None else file.factor_bins or BINS
+            evaluations[label] = evaluate_codes(**{**file._asdict(), "factor_bins": bins}, **chosen)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         pools[label] = f"{len(file.codes):,} codes of {path}, seed {options.seed}"
         written.append(path.with_name(f"metrics_{path.stem}.json"))
         write_json(written[-1], evaluations[label], {"codes": path.name, "seed": options.seed})
-    _conclude(evaluations, pools, written, options.output)
+    _conclude(evaluations, pools, written, read_scores(options.metrics or ()), options.output)
 
 
 def _conclude(
-    evaluations: dict[str, Evaluation], pools: dict[str, str], written: list[Path], output: str | None
+    evaluations: dict[str, Evaluation],
+    pools: dict[str, str],
+    written: list[Path],
+    named: Iterable[str],
+    output: str | None,
 ) -> None:
-    """Print one table of all, and write it where several are compared."""
-    if len(evaluations) > 1 or output:
-        written += _write_tables(output or "comparison", evaluations)
-    left_out = [line for evaluation in evaluations.values() for line in _left_out(evaluation.skipped)]
+    """Print one table of all, and write it where the user says; a score that fits none of several is an error."""
+    if unfit := [name for name in named if not any(name in found.results for found in evaluations.values())]:
+        reasons = {found.skipped[unfit[0]] for found in evaluations.values()}
+        raise ValueError(f"{unfit[0]} does not fit: {'; '.join(sorted(reasons))}")
     print("\n".join(map(printable, dict.fromkeys(pools.values()))))
     print(score_table(evaluations))
-    print("\n".join(map(printable, dict.fromkeys([*left_out, *(f"written: {path}" for path in written)]))))
+    tables = tables_at(output)
+    write_tables(tables, evaluations)
+    notes = [*_left_out(evaluations), *(f"written: {path}" for path in (*written, *tables))]
+    if len(evaluations) > 1 and not output:
+        notes.append("--output NAME writes this table to NAME.csv and NAME.tex")
+    print("\n".join(map(printable, notes)))
 
 
 def _evaluated(
@@ -96,7 +110,15 @@ def _evaluated(
     require_fitting_images(path, model, data)
     split = options.split or data.evaluation_split
     found = evaluate(
-        model, data, options.metrics, options.images, split, options.seed, options.resamples, options.latents
+        model,
+        data,
+        options.metrics,
+        options.images,
+        split,
+        options.seed,
+        options.resamples,
+        options.latents,
+        skip=len(options.ckpt_path) > 1,
     )
     record = {
         "checkpoint": path.name,
@@ -112,28 +134,29 @@ def _evaluated(
     return found, f"{pool}; factors and labels are known of {min(known):,} of them" if known else pool
 
 
-def _left_out(skipped: dict[str, str]) -> list[str]:
-    """One line a reason, with all scores that it keeps from being computed."""
-    reasons = dict.fromkeys(skipped.values())
-    return [f"left out: {', '.join(k for k, v in skipped.items() if v == reason)}: {reason}" for reason in reasons]
+def _left_out(evaluations: Mapping[str, Evaluation]) -> list[str]:
+    """One line a reason, with all scores that it keeps from being computed; of which checkpoints, if not of all."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for label, found in evaluations.items():
+        for score, reason in found.skipped.items():
+            reasons.setdefault(reason, {}).setdefault(score, []).append(label)
+    lines = []
+    for reason, scores in reasons.items():
+        labels = dict.fromkeys(label for of in scores.values() for label in of)
+        of = "" if len(labels) == len(evaluations) else f" of {', '.join(labels)}"
+        lines.append(f"left out{of}: {', '.join(scores)}: {reason}")
+    return lines
 
 
-def _write_tables(stem: str, evaluations: dict[str, Evaluation]) -> list[Path]:
-    lines, rows = Path(f"{stem}.csv"), Path(f"{stem}.tex")
-    write_csv(lines, evaluations)
-    with atomic_write(rows) as draft:
-        draft.write_text(tabular(score_rows(evaluations)))
-    return [lines, rows]
-
-
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="vaezoo evaluate",
         description="Scores of checkpoints, or of codes that any program made, with 95 % bootstrap intervals.",
         epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
-        exit_on_error=False,
     )
-    parser.add_argument("--ckpt_path", nargs="+", type=str, help="Checkpoints; several are compared.")
+    parser.add_argument(
+        "--ckpt_path", nargs="+", type=str, help="Checkpoints, or runs for their best; several are compared."
+    )
     parser.add_argument(
         "--codes",
         nargs="+",
@@ -143,9 +166,9 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--factor_bins",
-        type=int,
-        default=BINS,
-        help="With --codes: bins of one width for scores that need them, where a factor has more different numbers.",
+        type=int | None,
+        help="With --codes: bins of one width for scores that need them, where a factor has more different numbers; "
+        f"{BINS} by default, or what the file says.",
     )
     parser.add_argument(
         "--metrics",
@@ -165,7 +188,11 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--resamples", type=int | None, help="Pools drawn for each interval; 0 for no intervals.")
     parser.add_argument("--seed", type=int, default=0, help="Seed of pool, scores and intervals.")
     parser.add_argument("--device", type=str, default="auto", help="Device that encodes.")
-    parser.add_argument("--output", type=str | None, help="Path of CSV and LaTeX tables, without suffix.")
+    parser.add_argument(
+        "--output",
+        type=str | None,
+        help="Table to write: NAME.csv, NAME.tex, or NAME for both; nothing is written over.",
+    )
     return parser
 
 

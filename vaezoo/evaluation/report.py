@@ -2,7 +2,7 @@
 
 import csv
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from vaezoo import __version__
 from vaezoo.metrics.catalogue import DETAIL
 from vaezoo.metrics.scoring import LEVEL, Evaluation, Result
 from vaezoo.runs.files import atomic_write
-from vaezoo.text import aligned, json_text, spreadsheet_cell
+from vaezoo.text import aligned, json_text, spreadsheet_cell, tabular
 
+MISSING = "–"
+"""Cell of a score that does not fit a checkpoint."""
 PACKAGES = ("torch", "lightning", "torchmetrics", "numpy", "scipy", "scikit-learn")
 
 
@@ -43,6 +45,31 @@ def score_table(evaluations: Mapping[str, Evaluation]) -> str:
     """One row a score and one column a checkpoint, for reading."""
     rows = aligned(score_rows(evaluations))
     return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
+
+
+def tables_at(output: str | None) -> list[Path]:
+    """Files that `--output` asks for: the one that its suffix names, .csv or .tex, or both where it has neither.
+
+    Raises:
+        FileExistsError: One of them is there: a comparison is never written over another.
+    """
+    if output is None:
+        return []
+    whole = Path(output).suffix in (".csv", ".tex")
+    files = [Path(output)] if whole else [Path(f"{output}.csv"), Path(f"{output}.tex")]
+    if there := [path for path in files if path.exists()]:
+        raise FileExistsError(f"--output: {there[0]} is there already: give another name, or move it away")
+    return files
+
+
+def write_tables(files: Sequence[Path], evaluations: Mapping[str, Evaluation]) -> None:
+    """Write one table of all evaluations, each file as its suffix says."""
+    for path in files:
+        if path.suffix == ".csv":
+            write_csv(path, evaluations)
+        else:
+            with atomic_write(path) as draft:
+                draft.write_text(tabular(score_rows(evaluations)))
 
 
 def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
@@ -86,4 +113,4 @@ def score_rows(evaluations: Mapping[str, Evaluation]) -> list[list[str]]:
     columns = {label: cells(evaluation) for label, evaluation in evaluations.items()}
     names = dict.fromkeys(name for column in columns.values() for name in column)
     header = [f"score [{LEVEL:.0%} interval]", *columns]
-    return [header, *([name, *(column.get(name, "") for column in columns.values())] for name in names)]
+    return [header, *([name, *(column.get(name, MISSING) for column in columns.values())] for name in names)]

@@ -12,7 +12,7 @@ from vaezoo.metrics.catalogue import METRICS, build
 from vaezoo.metrics.encoded import Encoded, code_columns, known_facts
 from vaezoo.metrics.protocols import EvaluationData, Split
 from vaezoo.metrics.reading import bind_known
-from vaezoo.metrics.scoring import Evaluation, Result, fitting, labelled, score
+from vaezoo.metrics.scoring import Evaluation, Result, fitting, labelled, score, warned_of_few
 from vaezoo.models.base import VAE
 
 
@@ -25,6 +25,7 @@ def evaluate(
     seed: int = 0,
     resamples: int | None = None,
     latents: Sequence[str] | None = None,
+    skip: bool = False,
 ) -> Evaluation:
     """Encode one pool of images and score it.
 
@@ -38,21 +39,22 @@ def evaluate(
         seed: Seed of the pool, of the scores and of the intervals.
         resamples: Pools drawn for each interval, 0 for none; the catalogue's numbers where None.
         latents: Latent groups whose codes are read; all where None.
+        skip: Leave out a named metric that does not fit, as others are, instead of raising.
 
     Raises:
         ValueError: A metric that was named is unknown, or does not fit the model or the data.
     """
     chosen = read_scores(metrics or [name for name, entry in METRICS.items() if entry.default])
     groups = {label: latents if one.latents is None else one.latents for label, one in chosen.items()}
-    for read in (latents, *groups.values()):
-        code_columns(model, read)  # an unknown latent is no matter of single metrics
+    code_columns(model, latents)  # an unknown latent is no matter of single metrics
     shells = {label: build(one.name, seed, **one.arguments) for label, one in chosen.items()}
     results: dict[str, Result] = {}
     skipped: dict[str, str] = {}
-    fits = partial(fitting, skipped=None if metrics else skipped)
+    fits = partial(fitting, skipped=skipped if skip or not metrics else None)
     for name, shell in shells.items():
-        bind_known(shell, **known_facts(model, data, groups[name]))
         with fits(name):
+            code_columns(model, groups[name])
+            bind_known(shell, **known_facts(model, data, groups[name]))
             _check_held_out(shell, split)
 
     def encode(part: Split, names: Iterable[str], training: bool = False) -> int:
@@ -79,7 +81,7 @@ def evaluate(
                 results[name].definition["fitted_on"] = {"split": "train", "images": training}
             elif (known := len(shells[name].tables()[0])) < count:
                 results[name].definition["images"] = known  # the others lack a factor or a label
-    return Evaluation(results, skipped, count)
+    return warned_of_few(Evaluation(results, skipped, count))
 
 
 def _check_held_out(shell: ScoreMetric, split: Split) -> None:

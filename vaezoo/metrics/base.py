@@ -24,6 +24,8 @@ class ScoreMetric(Metric):
     full_state_update = False
     reads: tuple[str, ...] = ("codes", "factors")
     """What an evaluation passes to `update`: names of attributes of `vaezoo.evaluation.Encoded`."""
+    wants: int = 1000
+    """Images below which an evaluation warns: scores that fit or count are biased there, means are only uncertain."""
 
     def __init__(self, score: Callable[..., Scores]) -> None:
         super().__init__()

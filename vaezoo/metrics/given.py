@@ -14,7 +14,7 @@ from vaezoo.metrics.catalogue import METRICS, build
 from vaezoo.metrics.functional.places import BINS, factor_places
 from vaezoo.metrics.functional.pool import as_codes
 from vaezoo.metrics.reading import Reading, bind_known, categorical
-from vaezoo.metrics.scoring import Evaluation, Result, fitting, labelled, score
+from vaezoo.metrics.scoring import Evaluation, Result, fitting, labelled, score, warned_of_few
 
 
 class Factors(NamedTuple):
@@ -66,6 +66,7 @@ def evaluate(
     factor_bins: int = BINS,
     seed: int = 0,
     resamples: int | None = None,
+    skip: bool = False,
 ) -> Evaluation:
     """Score codes that any program made: `vaezoo evaluate --codes` from Python.
 
@@ -80,6 +81,7 @@ def evaluate(
         factor_bins: Bins of one width for scores that need them, where an ordered factor has more different numbers.
         seed: Seed of scores and intervals.
         resamples: Pools drawn for each interval, 0 for none; the catalogue's numbers by default.
+        skip: Leave out a named metric that does not fit, as others are, instead of raising.
 
     Raises:
         ValueError: A metric that was named is unknown or needs a model, or the tables do not fit.
@@ -94,7 +96,7 @@ def evaluate(
     skipped: dict[str, str] = {}
     facts = {"discrete": tuple(discrete), "categorical": categorical(known), "attribute_names": known.factor_names}
     for label, one in chosen.items():
-        with fitting(label, None if metrics else skipped):
+        with fitting(label, skipped if skip or not metrics else None):
             if one.latents is not None:
                 raise ValueError("codes have columns, no latent groups: leave the square brackets out")
             shell = build(one.name, seed, **one.arguments)
@@ -104,7 +106,9 @@ def evaluate(
             given.update(shell)
             pools = METRICS[one.name].resamples if resamples is None else resamples
             results[label] = labelled(score(shell, pools, seed), one)
-    return Evaluation(results, skipped, len(table))
+            if (observed := len(shell.tables()[0])) < len(table):
+                results[label].definition["images"] = observed  # the others lack a factor
+    return warned_of_few(Evaluation(results, skipped, len(table)))
 
 
 def _factors(values: ArrayLike, names: Sequence[str], kinds: Sequence[str], bins: int) -> Factors:

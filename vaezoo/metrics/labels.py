@@ -16,6 +16,7 @@ class LabelDistance(PoolMetric):
     """Mean Euclidean distance of inferred labels (B, K) from true ones (B, K), ℓ2 of LaRVAE, and errors of each."""
 
     higher_is_better = False
+    wants = 100
     reads = ("inferred_labels", "labels")
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class CartesianError(PoolMetric):
 class ClassAccuracy(PoolMetric):
     """Accuracy of the most probable class, from probabilities (B, C) or classes (B,) and labels (B,)."""
 
+    wants = 100
     reads = ("class_probabilities", "classes")
 
     def __init__(self) -> None:
@@ -54,6 +56,7 @@ class ClassAccuracy(PoolMetric):
 class ClusterAccuracy(PoolMetric):
     """Accuracy under the best one-to-one map of clusters to labels, from probabilities (B, C) and labels (B,)."""
 
+    wants = 100
     reads = ("class_probabilities", "classes")
 
     def __init__(self) -> None:
@@ -84,6 +87,7 @@ class LabelAccuracy(PoolMetric):
         label_names: Names of the labels; an evaluation takes them from the data.
     """
 
+    wants = 100
     reads = ("decoded_labels", "label_classes")
 
     def __init__(self, label_names: tuple[str, ...] = ()) -> None:
@@ -98,6 +102,7 @@ class ReconstructionError(ScoreMetric):
     """
 
     higher_is_better = False
+    wants = 100
     reads = ("reconstructions", "images")
     errors: list[Tensor]
 

@@ -1,15 +1,17 @@
 """One score of one pool, with its interval and its definition."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+from lightning.pytorch.utilities import rank_zero_warn
 from numpy.typing import ArrayLike
 
 from vaezoo.metrics.arguments import Chosen
 from vaezoo.metrics.base import ScoreMetric
+from vaezoo.metrics.catalogue import METRICS
 from vaezoo.metrics.functional import Interval, Scores, bootstrap
 from vaezoo.metrics.functional.bootstrap import Method
 from vaezoo.metrics.functional.pool import hold_out
@@ -55,6 +57,33 @@ def fitting(name: str, skipped: dict[str, str] | None) -> Iterator[None]:
         if skipped is None:
             raise ValueError(f"{name} does not fit: {error}") from error
         skipped[name] = str(error)
+
+
+def warn_of_few(counts: Mapping[str, tuple[int, int]]) -> None:
+    """Warn of scores from fewer images than they want, in one line for all that want the same.
+
+    Args:
+        counts: Images that were scored, and images wanted (`ScoreMetric.wants`), by the score's name.
+    """
+    few: dict[tuple[int, int], list[str]] = {}
+    for name, (images, wanted) in counts.items():
+        if images < wanted:
+            few.setdefault((images, wanted), []).append(name)
+    for (images, wanted), names in few.items():
+        rank_zero_warn(
+            f"{', '.join(names)}: {images:,} images are too few to rely on; give {wanted:,} or more", stacklevel=4
+        )
+
+
+def warned_of_few(evaluation: Evaluation) -> Evaluation:
+    """The evaluation itself, once its scores from too few images are warned of."""
+    counts = {}
+    for label, result in evaluation.results.items():
+        fitted_on = result.definition.get("fitted_on", {}).get("images", evaluation.images)
+        images = min(result.definition.get("images", evaluation.images), fitted_on)
+        counts[label] = images, METRICS[label.partition("[")[0]].shell.wants
+    warn_of_few(counts)
+    return evaluation
 
 
 def labelled(result: Result, chosen: Chosen) -> Result:

@@ -75,6 +75,8 @@ class DCI(PoolMetric):
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
 
+    wants = 10_000  # importances still grow from 3,000 images to 10,000
+
     def __init__(
         self,
         variant: Literal["fast", "reference"] = "fast",

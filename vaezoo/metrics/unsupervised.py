@@ -52,6 +52,7 @@ class ActiveUnits(CodeMetric):
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
 
+    wants = 100
     higher_is_better = None
 
     def __init__(self, threshold: float = 0.01, discrete: tuple[int, ...] = ()) -> None:
@@ -66,6 +67,7 @@ class KLPerUnit(CodeMetric):
     """
 
     higher_is_better = None
+    wants = 100
     reads = ("nats",)
 
     def __init__(self, threshold: float = 0.01) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
+from jsonargparse import DefaultHelpFormatter, Namespace
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.pictures.figures import add_style_options, names_file, style_of
@@ -14,6 +14,7 @@ from vaezoo.pictures.subjects import Subject
 from vaezoo.runs.data import RunData, split_data_options
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
+from vaezoo.runs.options import CommandParser, checkpoint_in
 from vaezoo.text import printable
 
 EPILOG = f"""\
@@ -37,7 +38,7 @@ def run_figure(args: Sequence[str], data_class: type[LightningDataModule]) -> No
     """
     own, data_args = split_data_options(args)
     options = _figure_parser().parse_args(own)
-    _draw([_checkpoint(Path(run)) for run in options.runs], options, RunData(data_class, data_args))
+    _draw(options.runs, options, RunData(data_class, data_args))
 
 
 def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -49,10 +50,11 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
-    _draw([Path(path) for path in options.ckpt_path], options, RunData(data_class, data_args))
+    _draw(options.ckpt_path, options, RunData(data_class, data_args))
 
 
-def _draw(checkpoints: Sequence[Path], options: Namespace, data: RunData) -> None:
+def _draw(runs: Sequence[str], options: Namespace, data: RunData) -> None:
+    checkpoints = [Path(checkpoint_in(run)) for run in runs]
     if options.image_indices is None:
         options.image_indices = list(range(IMAGES.get(options.kind, 1)))
     _check(checkpoints, options)
@@ -64,18 +66,6 @@ def _draw(checkpoints: Sequence[Path], options: Namespace, data: RunData) -> Non
         drawn = KINDS[options.kind](subjects, options)
     files = style.save(drawn, output)
     print(printable(f"{options.kind}: {output}" + (f" ({len(files)} files)" if not names_file(output) else "")))
-
-
-def _checkpoint(run: Path) -> Path:
-    """A checkpoint, or a run's best or last one."""
-    if not run.is_dir():
-        return run
-    folder = RunFolder(run)
-    found = next((path for path in (folder.best, *folder.all_checkpoints()) if path.is_file()), None)
-    if found is None:
-        raise FileNotFoundError(f"{run} holds no checkpoint: name a run's folder or a .ckpt file")
-    print(printable(f"checkpoint: {found}"))
-    return found
 
 
 def _check(checkpoints: Sequence[Path], options: Namespace) -> None:
@@ -92,13 +82,12 @@ def _check(checkpoints: Sequence[Path], options: Namespace) -> None:
         raise ValueError(f"--span must be two finite numbers, not {options.span}")
 
 
-def _figure_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _figure_parser() -> CommandParser:
+    parser = CommandParser(
         prog="vaezoo figure",
         description="A figure of what a model has learnt, drawn from its checkpoint for a paper.",
         epilog=EPILOG,
         formatter_class=_Help,
-        exit_on_error=False,
     )
     parser.add_argument(
         "runs", nargs="+", type=str, help="Run folders, whose best checkpoint is drawn, or checkpoints; stacked."
@@ -108,22 +97,27 @@ def _figure_parser() -> ArgumentParser:
     return parser
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="vaezoo traverse",
         description="The papers' figures of what latent units stand for, from checkpoints.",
         epilog=EPILOG,
         formatter_class=_Help,
-        exit_on_error=False,
     )
     add = parser.add_argument
-    add("--ckpt_path", nargs="+", type=str, required=True, help="Checkpoints; figures of several are stacked.")
+    add(
+        "--ckpt_path",
+        nargs="+",
+        type=str,
+        required=True,
+        help="Checkpoints, or runs for their best; several are stacked.",
+    )
     add("--kind", type=Kind, default="units", help="Kind of figure; see below.")
     _add_options(parser)
     return parser
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def _add_options(parser: CommandParser) -> None:
     add = parser.add_argument
     add(
         "--image_indices",

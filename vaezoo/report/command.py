@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from jsonargparse import ArgumentParser
 from lightning.pytorch import LightningDataModule
 from tqdm import tqdm
 
@@ -13,6 +12,7 @@ from vaezoo.report.pictures import Picture, from_file
 from vaezoo.report.runs import Run, find_runs, one_line, read_run
 from vaezoo.report.strips import Limits, draw_run
 from vaezoo.runs.data import RunData
+from vaezoo.runs.options import CommandParser
 from vaezoo.text import printable
 
 
@@ -54,11 +54,10 @@ def _pictures(run: Run, side: int) -> list[Picture]:
     return pictures
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="vaezoo report",
         description="One HTML file that shows runs, and opens without a server or network.",
-        exit_on_error=False,
     )
     parser.add_argument(
         "runs", nargs="*", type=str, help="Folders of runs, runs/EXPERIMENT/TIME, or folders that hold such."

@@ -114,8 +114,8 @@ class RunFolder:
         return self.path / "nonfinite.jsonl"
 
     def codes(self, rank: int | None = None) -> Path:
-        """Codes of the test images; of one rank's share where there are several."""
-        return self.path / ("codes.npy" if rank is None else f"codes_{rank}.npy")
+        """Codes of the test images, with ids and factors; of one rank's share where there are several."""
+        return self.path / ("codes.npz" if rank is None else f"codes_{rank}.npz")
 
     def all_checkpoints(self) -> Iterator[Path]:
         """Checkpoints to continue from: the last, the one before, then the others, newest first; files alone."""

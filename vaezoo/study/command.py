@@ -12,6 +12,7 @@ from jsonargparse import ArgumentParser, Namespace
 from vaezoo.pictures.figures import add_style_options, style_of
 from vaezoo.runs.experiments import find_experiment
 from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.options import CommandParser
 from vaezoo.study.file import Study, read_study
 from vaezoo.study.folder import JobFolder
 from vaezoo.study.grid import Run, expand, text
@@ -150,10 +151,8 @@ def _print_commands(runs: list[Run], jobs: dict[str, Job]) -> None:
         print(f"\n# {run.name}\n{shlex.join([*vaezoo, *job.fit])}\n{shlex.join([*vaezoo, *job.scores])} {last}")
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="vaezoo study", description="Many runs from one file, on Ray.", epilog=EPILOG, exit_on_error=False
-    )
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="vaezoo study", description="Many runs from one file, on Ray.", epilog=EPILOG)
     parser.add_argument("study", type=str, help="The study: a file, or a name such as larvae_rates.")
     add_options(parser)
     parser.add_argument("--dry_run", action="store_true", help="Print all runs and their commands, and end.")

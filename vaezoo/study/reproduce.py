@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jsonargparse import ArgumentParser
-
 from vaezoo.evaluation.report import versions
 from vaezoo.runs.experiments import SHIPPED
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
+from vaezoo.runs.options import CommandParser
 from vaezoo.study.command import add_options, redraw, run_all
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
@@ -116,12 +115,11 @@ def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) ->
     }
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="vaezoo reproduce",
         description="A paper's numbers by one command, compared with what is expected of them.",
         epilog=EPILOG,
-        exit_on_error=False,
     )
     parser.add_argument("name", type=str | None, nargs="?", help="Study, for example welavae_table1.")
     add_options(parser)

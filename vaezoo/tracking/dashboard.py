@@ -4,10 +4,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from jsonargparse import ArgumentParser
-
 from vaezoo.callbacks.evaluation import DEFAULT_SCORES
 from vaezoo.metrics.catalogue import METRICS, family, higher_is_better
+from vaezoo.runs.options import CommandParser
 from vaezoo.tracking.wandb import LOSSES, SCORES, STEP
 
 NAME = "vaezoo: compare runs"
@@ -90,9 +89,7 @@ def run_dashboard(args: Sequence[str]) -> None:
     Args:
         args: Command line after `vaezoo dashboard`.
     """
-    parser = ArgumentParser(
-        prog="vaezoo dashboard", description="Create a workspace on W&B that compares runs.", exit_on_error=False
-    )
+    parser = CommandParser(prog="vaezoo dashboard", description="Create a workspace on W&B that compares runs.")
     project = os.environ.get("WANDB_PROJECT", "vaezoo")
     parser.add_argument("--project", type=str, default=project, help="Project of the runs.")
     parser.add_argument("--entity", type=str | None, help="User or team; your default one where not given.")

@@ -29,10 +29,12 @@ def bootstrap(
     method: Method = "percentile",
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """Return the interval of every score of a metric (Efron, 1979), moved to the score of the pool itself.
+    """Return the interval of every score of a metric (Efron, 1979), laid around the score of the pool itself.
 
-    Moved, because a drawn pool repeats rows: scores from bins are further off on it than on the pool, and near a
-    perfect score the interval would miss the score it belongs to.
+    A drawn pool repeats rows, so that scores from bins are further off on it than on the pool, and plain percentiles
+    may miss the score they belong to. The interval therefore reaches as far below and above the score as the
+    percentiles of the draws lie below and above their median, and always holds the score. Where a score is infinite,
+    no distance says anything: percentiles stay as they are, widened to the score.
 
     A metric that holds rows out would find copies of its training rows among them: pass these rows as `test`, and
     either part is drawn anew from its own rows. Fixed with `functools.partial` instead, they stay as they are.
@@ -44,6 +46,7 @@ def bootstrap(
         resamples: Number of pools drawn.
         level: Probability that the interval covers.
         method: "percentile" of the drawn scores, or "normal" from their standard deviation, for few resamples.
+            Draws in which a score is not defined, as a rare factor is missing, do not count for it.
         seed: Seed of the draws.
     """
     if not 0 < level < 1 or resamples < 2:
@@ -54,9 +57,10 @@ def bootstrap(
     draws = [_scores(metric, _drawn(arrays, rng), _drawn(held_out, rng)) for _ in range(resamples)]
     intervals = {}
     for name, score in _scores(metric, arrays, held_out).items():
-        values = np.array([draw[name] for draw in draws if name in draw])  # a rare factor may be missing in a draw
-        intervals[name] = _interval(score, values, level, method)
-    return {name: interval for name, interval in intervals.items() if not name.endswith("_seed")}
+        values = np.array([draw[name] for draw in draws if not np.isnan(draw.get(name, np.nan))])
+        if len(values) > 1 and not np.isnan(score) and not name.endswith("_seed"):
+            intervals[name] = _interval(score, values, level, method)
+    return intervals
 
 
 def _drawn(tables: list[Table], rng: np.random.Generator) -> list[Table]:
@@ -72,10 +76,11 @@ def _scores(metric: Callable[..., Scores], tables: list[Table], held_out: list[T
 
 
 def _interval(score: float, values: Array, level: float, method: Method) -> Interval:
-    finite = len(values) > 1 and np.isfinite([score, *values]).all()
+    finite = np.isfinite([score, *values]).all()
     if method == "normal" and finite:
         reach = NormalDist().inv_cdf((1 + level) / 2) * values.std(ddof=1)
         return Interval(float(score - reach), float(score + reach))
-    shift = score - values.mean() if finite else 0.0  # which leaves infinity be
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], method="nearest") + shift
-    return Interval(float(low), float(high))
+    low, middle, high = np.quantile(values, [(1 - level) / 2, 0.5, (1 + level) / 2], method="nearest")
+    if finite:  # distances first: a difference of equal numbers is 0, and the score stays inside to the last bit
+        return Interval(float(score - (middle - low)), float(score + (high - middle)))
+    return Interval(float(min(low, score)), float(max(high, score)))

@@ -1,0 +1,70 @@
+"""Options of all commands: spelt in full, and a run's folder for one of its checkpoints."""
+
+from pathlib import Path
+
+import pytest
+
+import vaezoo
+from tests.helpers.commands import MODELS, NETWORK, SMALL
+from vaezoo.__main__ import main
+from vaezoo.cli.main import OWN_COMMANDS, run
+
+SHORT_FORMS = {
+    "fit": (["--exper=x"], "--experiment, not --exper"),
+    "validate": (["--trainer.max_s", "3"], "--trainer.max_steps, not --trainer.max_s"),
+    "test": (["--ckpt=x"], "--ckpt_path, not --ckpt"),
+    "predict": (["--runs", "x"], "--runs_dir, not --runs"),
+    "evaluate": (["--ckpt", "x", "--imag=5"], "--ckpt_path, not --ckpt"),
+    "traverse": (["--image_i", "3"], "--image_indices, not --image_i"),
+    "figure": (["runs", "units", "--out=x"], "--output, not --out"),
+    "report": (["--o", "x.html", "runs"], "--output, not --o"),
+    "dashboard": (["--proj=x"], "--project, not --proj"),
+    "study": (["larvae_rates", "--dry"], "--dry_run, not --dry"),
+    "reproduce": (["x", "--budg=short"], "--budget, not --budg"),
+    "experiments": (["--impor=x"], "--import, not --impor"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["fit", "validate", "test", "predict", *OWN_COMMANDS])
+def test_a_short_form_is_an_error_with_the_full_name(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A new command needs an entry above: its parser is a `CommandParser`."""
+    args, said = SHORT_FORMS[command]
+    assert run([command, *args]) == 2
+    assert f"vaezoo: error: options are spelt in full: {said}\n" == capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_all_full_names_are_given_and_other_words_get_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", "--s", "3"]) == 2
+    assert "--split or --seed, not --s" in capsys.readouterr().err
+    assert run(["evaluate", "--metircs", "kl"]) == 2
+    assert "unknown option '--metircs'; did you mean 'metrics'?" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"vaezoo {vaezoo.__version__}\n"
+
+
+def test_a_folder_stands_for_one_of_its_checkpoints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Training goes on from the last checkpoint; all else takes the best one, or the last where there is none."""
+    given = [*MODELS["beta"], SMALL, NETWORK, "--trainer.enable_progress_bar=false"]
+    assert run(["fit", *given, "--trainer.max_steps=3", "--trainer.limit_val_batches=0"]) == 0
+    (folder,) = Path("runs/betavae").iterdir()
+    last, best = folder / "checkpoints/last.ckpt", folder / "checkpoints/best.ckpt"
+    assert run(["test", *given, f"--ckpt_path={folder}"]) == 0
+    assert f"{folder}: taking its last checkpoint, as it has no best one, {last}" in capsys.readouterr().out
+    best.write_bytes(last.read_bytes())
+    assert run(["test", *given, f"--ckpt_path={folder}"]) == 0
+    assert f"{folder}: taking its best checkpoint, {best}" in capsys.readouterr().out
+    assert run(["fit", *given, "--trainer.max_steps=5", "--experiment=more", f"--ckpt_path={folder}"]) == 0
+    said = capsys.readouterr().out
+    assert f"{folder}: taking its last checkpoint, where a run goes on, {last}\n" in said
+    assert f"continuing from {last}, step 3" in said
+    assert run(["fit", *given, "--ckpt_path=runs"]) == 1
+    assert "runs holds no checkpoint: give the folder of a run" in capsys.readouterr().err

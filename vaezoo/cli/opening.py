@@ -1,0 +1,68 @@
+"""The first lines of `vaezoo fit`: what runs, on what, and where it goes."""
+
+from pathlib import Path
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from datamodules import ImageDataModule
+from vaezoo.callbacks import Compile
+from vaezoo.models import VAE
+
+
+class Opening(Callback):
+    """Says what runs once the data is set up, on the first rank alone.
+
+    Args:
+        run_dir: Folder of the run.
+        data: Its data.
+        seed: Its seed.
+    """
+
+    def __init__(self, run_dir: Path, data: ImageDataModule, seed: object) -> None:
+        self.run_dir, self.data, self.seed = run_dir, data, seed
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Print a line each for model, network, data, labels, device and folder."""
+        if not trainer.is_global_zero or not isinstance(pl_module, VAE):
+            return
+        lines = {
+            "model": f"{type(pl_module).__name__} ({pl_module.paper}), {_parameters(pl_module)} parameters",
+            "network": pl_module.network.built(pl_module.image_shape),
+            "data": describe_data(self.data),
+            "labels": describe_labels(self.data),
+            "device": f"{_device(trainer)}, {trainer.precision}, {_compiled(trainer)}, seed {self.seed}",
+            "run": self.run_dir,
+        }
+        print("\n".join(f"{name + ':':9}{text}" for name, text in lines.items()), flush=True)
+
+
+def describe_data(data: ImageDataModule) -> str:
+    """The data, where its pictures come from, and how many there are."""
+    source = {"render": "drawn here", "file": f"files in {data.data_dir}"}[data.source]
+    counts = f"{len(data.train_ids):,} training, {len(data.val_ids):,} validation, {len(data.test_ids):,} test images"
+    return f"{type(data).__name__.removesuffix('DataModule')} ({source}), {counts}"
+
+
+def describe_labels(data: ImageDataModule) -> str:
+    """How many training images have labels, and of what."""
+    if not len(data.labelled_ids):
+        return "none"
+    names = ", ".join(factor.name for factor in data.labelled_factors)
+    return f"{len(data.labelled_ids):,} of {len(data.train_ids):,} training images ({data.label_form} of {names})"
+
+
+def _parameters(model: VAE) -> str:
+    count = sum(parameter.numel() for parameter in model.parameters())
+    return f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
+
+
+def _device(trainer: Trainer) -> str:
+    device = trainer.strategy.root_device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    return f"{trainer.world_size} × {name}" if trainer.world_size > 1 else name
+
+
+def _compiled(trainer: Trainer) -> str:
+    callbacks = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets them from elsewhere
+    return "compiled" if any(isinstance(callback, Compile) for callback in callbacks) else "not compiled"

@@ -1,0 +1,53 @@
+"""What the options of all commands have in common: how they are spelt, and what a checkpoint may be given as."""
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jsonargparse import ArgumentParser
+
+from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.resuming import say
+from vaezoo.text import printable
+
+STRICT: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False}
+"""Arguments of every parser: errors are raised, and options are spelt in full, as a short form changes its meaning
+with the next option that begins alike."""
+
+
+class CommandParser(ArgumentParser):
+    """A parser whose error about an unknown option lists those that it has, for `vaezoo.cli.errors` to choose from."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**STRICT, **kwargs)
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        """Raise the error, with the names of all options."""
+        known = f" (of {', '.join(self.get_defaults(skip_validation=True).keys())})"
+        super().error(message + (known if message.startswith("unrecognized arguments") else ""), ex)
+
+
+def checkpoint_in(given: str, continues: bool = False) -> str:
+    """The checkpoint that is meant: the file itself, or one of a run's folder, which is said.
+
+    Args:
+        given: A file, the folder of a run or its `checkpoints`; what is no folder here stays as it is.
+        continues: Whether a training goes on from it: that takes the last checkpoint, all else the best one.
+
+    Raises:
+        FileNotFoundError: The folder holds no checkpoint.
+    """
+    folder = Path(given)
+    if not folder.is_dir():
+        return given
+    run = RunFolder(folder)
+    if folder.resolve().name == run.checkpoints.name:
+        run = RunFolder(folder.resolve().parent if folder == Path() else folder.parent)
+    found = [path for path in ([] if continues else [run.best]) if path.is_file()] or list(run.all_checkpoints())
+    if not found:
+        runs = [other.path for other in RunFolder.all_in(folder) if any(other.all_checkpoints())]
+        hint = f"name one of its runs, say {runs[-1]}" if runs else "give the folder of a run, runs/EXPERIMENT/TIME"
+        raise FileNotFoundError(f"{folder} holds no checkpoint: {hint}")
+    kind = "best" if found[0] == run.best else "last" if found[0] == run.last else "newest"
+    why = ", where a run goes on" if continues else "" if kind == "best" else ", as it has no best one"
+    say(printable(f"{folder}: taking its {kind} checkpoint{why}, {found[0]}"))
+    return str(found[0])
