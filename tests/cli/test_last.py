@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.helpers.continuing import change, fit, the_run
+from tests.helpers.continuing import change, fit, same_state, the_run
 from vaezoo.runs.checkpoint_io import read_checkpoint
 from vaezoo.runs.folder import RunFolder
 
@@ -28,6 +28,22 @@ def test_a_best_checkpoint_that_was_taken_over_is_not_the_last(capsys: pytest.Ca
     shutil.copy(first.previous, taken_over.best)
     assert fit(8) == 0
     assert f"continuing from {first.last}, step 6" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["behind", "never written"])
+def test_a_run_killed_between_the_two_saves_of_its_last_step_is_complete(
+    gone: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(2) == 0
+    run = the_run()
+    assert read_checkpoint(run.best)["global_step"] == 2
+    change(run.last, global_step=1)
+    if gone:
+        run.last.unlink()
+    assert fit(2) == 0
+    assert f"the run of {run.last} is complete after step 2" in capsys.readouterr().out
+    assert the_run() == run
+    same_state(run.last, run.best)
 
 
 def test_the_furthest_run_counts_and_not_the_name_of_its_folder(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,10 +15,10 @@ from torch import Tensor
 from datamodules.loader import BatchLoader, Epochs
 from tests.helpers.zoo import MODELS, a_batch
 from vaezoo.callbacks import BestCheckpoint, LastCheckpoint, StopOnSignal
-from vaezoo.callbacks.checkpoints import link
 from vaezoo.models import PartedVAE
 from vaezoo.models.base import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO
+from vaezoo.runs.files import link
 from vaezoo.types import Batch
 
 EPOCH, STEPS = 3, 8  # optimizer steps

@@ -1,7 +1,6 @@
 """The checkpoints from which an interrupted run continues."""
 
 import math
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from vaezoo.models.lightning_private import (
     count_epoch_as_begun,
     validates_now,
 )
-from vaezoo.runs.files import atomic_write
+from vaezoo.runs.files import link
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import ACCUMULATING, STOPPED_EARLY
 
@@ -178,15 +177,6 @@ class BestCheckpoint(ModelCheckpoint):
         self.best_model_score = self.kth_value = state_dict["best_model_score"]
         self.best_model_path = self.kth_best_model_path = str(path)
         self.best_k_models = {str(path): state_dict["best_model_score"]}
-
-
-def link(path: Path, name: Path) -> None:
-    """Give a file a second name in place of whatever had it; a copy where the file system knows no hard links."""
-    with atomic_write(name) as draft:
-        try:
-            draft.hardlink_to(path)
-        except OSError:
-            shutil.copy2(path, draft)
 
 
 def _stopped_early(trainer: Trainer) -> bool:

@@ -1,6 +1,7 @@
 """Files that are written whole or not at all, and read without executing anything."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENOSPC
@@ -40,6 +41,15 @@ def atomic_write(path: Path) -> Iterator[Path]:
         raise OSError(error.errno or ENOSPC, error.strerror or str(error), str(path)) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def link(path: Path, name: Path) -> None:
+    """Give a file a second name in place of whatever had it; a copy where the file system knows no hard links."""
+    with atomic_write(name) as draft:
+        try:
+            draft.hardlink_to(path)
+        except OSError:
+            shutil.copy2(path, draft)
 
 
 def require_own_file(path: Path, home: Path) -> None:

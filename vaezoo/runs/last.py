@@ -8,6 +8,7 @@ from typing import Any
 from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, read_checkpoint
+from vaezoo.runs.files import link
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import ACCUMULATING, open_checkpoint, require_resumable, say
 
@@ -56,7 +57,7 @@ def furthest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
             skipped.append(error)
     for reason in skipped:
         rank_zero_warn(f"{reason}: {f'continuing from {found.path}' if found else 'it is left out'}")
-    return found
+    return found and _as_last(found, steps)
 
 
 def _steps(run: RunFolder, seed: Any, skipped: list[Exception]) -> Iterator[tuple[Path, int]]:
@@ -79,6 +80,21 @@ def _peek(path: Path) -> int:
     require_resumable(path, content)
     # The best checkpoint may fall between gradients that are summed up, which it does not hold: the last resort.
     return -1 if content.get(ACCUMULATING) else int(content["global_step"])
+
+
+def _as_last(found: OpenCheckpoint, steps: dict[Path, int]) -> OpenCheckpoint:
+    """Let a checkpoint be the last of its run where a kill came between the two saves of one step.
+
+    Otherwise a complete run would keep a `last.ckpt` that is behind it. A damaged one stays to be looked at.
+    """
+    last = RunFolder.of(found.path).last
+    if steps[found.path] <= steps.get(last, -1 if not last.exists() else steps[found.path]):
+        return found
+    try:
+        link(found.path, last)
+    except OSError:  # nothing can be written there, and nothing need be
+        return found
+    return OpenCheckpoint(last, found.content)
 
 
 def _rank(path: Path) -> int:
