@@ -37,7 +37,7 @@ def settings_of(config: Namespace) -> dict[str, Any]:
     for name, default in _TRAINER.items():
         value = config.trainer[name]
         found[f"trainer.{name}"] = default if value is None else value
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=_as_plain))
+    plain: dict[str, Any] = json.loads(json.dumps(found, default=as_plain))
     return plain
 
 
@@ -91,5 +91,6 @@ def all_callbacks(config: Namespace, signals: StopOnSignal, settings: dict[str, 
     return sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
 
 
-def _as_plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """What JSON does not know, as what it does."""
     return value.as_dict() if isinstance(value, Namespace) else str(value)

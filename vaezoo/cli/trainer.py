@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_type
+from vaezoo.cli.starting import add_start_options, differing_settings
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write, check_aliases
@@ -56,6 +58,7 @@ class ZooCLI(LightningCLI):
 
     run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
+    _unfinished = False  # whether the checkpoint's run was found to have something left to do
     _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -79,6 +82,7 @@ class ZooCLI(LightningCLI):
             help="Name of the run's folder; the configuration file's by default.",
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
+        add_start_options(parser)
         parser.add_argument(
             "--allow_changes",
             type=bool,
@@ -106,7 +110,9 @@ class ZooCLI(LightningCLI):
             config.ckpt_path = local_path(config.ckpt_path)
         if config.get("ckpt_path") == "last":
             experiment = Path(config.runs_dir) / config.experiment
-            self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything)
+            model_alone = config.allow_changes or self.config.subcommand != "fit"
+            differences = partial(differing_settings, config, model_alone=model_alone)
+            self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything, differences)
             config.ckpt_path = str(self._opened.path) if self._opened else None
             if config.ckpt_path is None and self.config.subcommand != "fit":
                 raise FileNotFoundError(f"no checkpoint in {experiment}")
@@ -124,9 +130,8 @@ class ZooCLI(LightningCLI):
             self._opened = open_checkpoint(config.get("ckpt_path"))
         if self.subcommand == "fit":
             check_callbacks(config.trainer.callbacks or [], self._opened is not None)
-            if self._opened is not None:
-                limits = config.trainer.max_steps, config.trainer.max_epochs
-                require_unfinished(self._opened, *limits, config.allow_changes)
+            if self._opened is not None and not differing_settings(config, self._opened.content, config.allow_changes):
+                self._require_unfinished(config, self._opened)
             for run in RunFolder.all_in(experiment):
                 remove_stale_drafts(run.checkpoints)
         self.run_dir = new_run_folder(experiment)
@@ -134,7 +139,13 @@ class ZooCLI(LightningCLI):
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
+                if config.name and logger.init_args.get("name") is None:
+                    logger.init_args.name = config.name
                 fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
+
+    def _require_unfinished(self, config: Namespace, opened: OpenCheckpoint) -> None:
+        require_unfinished(opened, config.trainer.max_steps, config.trainer.max_epochs, config.allow_changes)
+        self._unfinished = True
 
     def _fill_in_model(self, config: Namespace, checkpoint: dict[str, Any] | None) -> None:
         """Take from the checkpoint and from the data what the configuration leaves to them."""
@@ -156,10 +167,7 @@ class ZooCLI(LightningCLI):
             others = [
                 logger for logger in (given if isinstance(given, list) else [given]) if isinstance(logger, Logger)
             ]
-            kwargs["logger"] = [
-                RunLog(self.run_dir),
-                *others,
-            ]
+            kwargs["logger"] = [RunLog(self.run_dir), *others]
         elif config.default_root_dir is None:
             kwargs["default_root_dir"] = self.run_dir  # no logger says where files go, and nothing goes beside the runs
         if config.log_every_n_steps is None and 0 < config.max_steps < 50:
@@ -188,6 +196,8 @@ class ZooCLI(LightningCLI):
             require_same_model(self.model, self._opened.content)
             if self.subcommand == "fit" and not config.allow_changes:
                 require_same_settings(settings, self._opened.content)
+            if self.subcommand == "fit" and not self._unfinished:  # a run with other settings is no complete one
+                self._require_unfinished(config, self._opened)
         config.allow_changes = False  # this once: the saved configuration repeats the run as it is now
         return settings
 
