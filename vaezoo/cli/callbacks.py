@@ -13,6 +13,7 @@ from vaezoo.callbacks import BestCheckpoint, GuardFinite, LastCheckpoint, NoteSe
 
 # A run may go on elsewhere and in other ways of fetching the same batches.
 _FREE = ("data_dir", "download", "num_workers", "device_resident")
+INIT_FROM = "init_from"
 _TRAINER = {
     "accumulate_grad_batches": 1,
     "gradient_clip_algorithm": "norm",
@@ -33,6 +34,7 @@ def settings_of(config: Namespace) -> dict[str, Any]:
     given = config.data.get("init_args")
     arguments = given.as_dict() if given else {}
     found = {"seed_everything": config.seed_everything, "data": config.data.class_path.rpartition(".")[2]}
+    found |= {INIT_FROM: config.init_from, "freeze_encoder": config.freeze_encoder}
     found |= {f"data.{name}": arguments[name] for name in sorted(arguments) if name not in _FREE}
     for name, default in _TRAINER.items():
         value = config.trainer[name]

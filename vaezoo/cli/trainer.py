@@ -5,7 +5,6 @@ import os
 import shlex
 import signal
 from copy import deepcopy
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,14 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
 from vaezoo.cli.errors import check_sections
-from vaezoo.cli.jsonargparse_private import set_type
-from vaezoo.cli.starting import add_start_options, differing_settings
+from vaezoo.cli.jsonargparse_private import set_help, set_type
+from vaezoo.cli.starting import add_start_options, check_start_options, open_last, start_model, stop_if_complete
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import atomic_write, check_aliases
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
-from vaezoo.runs.last import resolve_last
 from vaezoo.runs.log import RunLog
-from vaezoo.runs.resuming import (
-    local_path,
-    open_checkpoint,
-    require_same_model,
-    require_same_settings,
-    require_unfinished,
-)
+from vaezoo.runs.resuming import local_path, open_checkpoint, require_same_model
 from vaezoo.specs import find, import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
@@ -58,7 +50,6 @@ class ZooCLI(LightningCLI):
 
     run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
-    _unfinished = False  # whether the checkpoint's run was found to have something left to do
     _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -98,9 +89,12 @@ class ZooCLI(LightningCLI):
 
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         """Parse, name the experiment after its configuration file or its model, and find its last checkpoint."""
+        for command in self._parsers:
+            set_help(command, "weights_only", "Always true: checkpoints are read safely. To load weights: --init_from.")
         self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]
         check_sections(config)
+        check_start_options(args if isinstance(args, list) else [], config)
         if config.experiment is None:
             files = config.config or []
             config.experiment = (
@@ -109,13 +103,7 @@ class ZooCLI(LightningCLI):
         if config.get("ckpt_path"):
             config.ckpt_path = local_path(config.ckpt_path)
         if config.get("ckpt_path") == "last":
-            experiment = Path(config.runs_dir) / config.experiment
-            model_alone = config.allow_changes or self.config.subcommand != "fit"
-            differences = partial(differing_settings, config, model_alone=model_alone)
-            self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything, differences)
-            config.ckpt_path = str(self._opened.path) if self._opened else None
-            if config.ckpt_path is None and self.config.subcommand != "fit":
-                raise FileNotFoundError(f"no checkpoint in {experiment}")
+            self._opened = open_last(config, self.config.subcommand)
 
     def _parse_ckpt_path(self) -> None:
         """The model comes from the configuration alone; Lightning would merge the checkpoint's arguments into it."""
@@ -130,8 +118,8 @@ class ZooCLI(LightningCLI):
             self._opened = open_checkpoint(config.get("ckpt_path"))
         if self.subcommand == "fit":
             check_callbacks(config.trainer.callbacks or [], self._opened is not None)
-            if self._opened is not None and not differing_settings(config, self._opened.content, config.allow_changes):
-                self._require_unfinished(config, self._opened)
+            if self._opened is not None:
+                stop_if_complete(config, self._opened)
             for run in RunFolder.all_in(experiment):
                 remove_stale_drafts(run.checkpoints)
         self.run_dir = new_run_folder(experiment)
@@ -142,10 +130,6 @@ class ZooCLI(LightningCLI):
                 if config.name and logger.init_args.get("name") is None:
                     logger.init_args.name = config.name
                 fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
-
-    def _require_unfinished(self, config: Namespace, opened: OpenCheckpoint) -> None:
-        require_unfinished(opened, config.trainer.max_steps, config.trainer.max_epochs, config.allow_changes)
-        self._unfinished = True
 
     def _fill_in_model(self, config: Namespace, checkpoint: dict[str, Any] | None) -> None:
         """Take from the checkpoint and from the data what the configuration leaves to them."""
@@ -194,10 +178,8 @@ class ZooCLI(LightningCLI):
         settings = settings_of(config)
         if self._opened is not None:
             require_same_model(self.model, self._opened.content)
-            if self.subcommand == "fit" and not config.allow_changes:
-                require_same_settings(settings, self._opened.content)
-            if self.subcommand == "fit" and not self._unfinished:  # a run with other settings is no complete one
-                self._require_unfinished(config, self._opened)
+        if self.subcommand == "fit":
+            start_model(self.model, config, settings, self._opened)
         config.allow_changes = False  # this once: the saved configuration repeats the run as it is now
         return settings
 

@@ -50,7 +50,7 @@ def require_resumable(path: Path, checkpoint: dict[str, Any]) -> None:
 def require_unfinished(
     checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None, allow_changes: bool = False
 ) -> None:
-    """Say from where a fit continues.
+    """Refuse to continue a run that is complete.
 
     Args:
         checkpoint: The checkpoint.
@@ -73,7 +73,6 @@ def require_unfinished(
             f"the run of {path} is complete: it stopped early, after step {step}, as by EarlyStopping or max_time; "
             "nothing to do; --allow_changes true lets it go on"
         )
-    say(f"continuing from {path}, step {step}")
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
