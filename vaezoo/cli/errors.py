@@ -11,6 +11,7 @@ from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.loggers import Logger
 from torch.optim import Optimizer
 
+from vaezoo.cli.common import no_module
 from vaezoo.models import VAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network
@@ -24,7 +25,10 @@ _OWN_KEYS = (
     "config",
     "data",
     "experiment",
+    "freeze_encoder",
+    "init_from",
     "model",
+    "name",
     "print_config",
     "runs_dir",
     "seed_everything",
@@ -136,6 +140,7 @@ def _no_section(value: str) -> str:
 
 _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"File does not exist: '?([^'\n]+)'?": _no_file,
+    r"No module named '([^'\n]+)": no_module,
     r"class_path '([^']+)':\s+Option '([^']+)' is not accepted": _no_argument,
     r"callable class: Option '([^']+)' is not accepted(?s:.*?)class_path='([^']+)'": _no_option,
     r"does not accept option '([^']+)'": _no_key,

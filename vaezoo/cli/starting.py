@@ -55,6 +55,12 @@ def check_start_options(args: Sequence[str], config: Namespace) -> None:
         args: The command line.
         config: What was made of it.
     """
+    arguments: Any = config.model.get("init_args") or {}
+    for name in ("image_shape", "label_sizes"):
+        if arguments.get(name) is not None:
+            raise ArgumentError(
+                None, f'Parser key "model.{name}": it comes from the data: leave it out, and set the data\'s own options'
+            )
     given = {word.partition("=")[0] for word in args}
     if "--weights_only" in given:
         raise ArgumentError(
