@@ -155,7 +155,10 @@ def test_a_complete_run_of_another_model_is_another_model(capsys: pytest.Capture
     assert fit(2) == 0
     path = str(the_run().last)
     for last in (path, "last"):
-        for other, why in (("TCVAE", "holds a BetaVAE, the configuration names a TCVAE"), ("BetaVAE", "model.beta=4.0")):
+        for other, why in (
+            ("TCVAE", "holds a BetaVAE, the configuration names a TCVAE"),
+            ("BetaVAE", "model.beta=4.0"),
+        ):
             capsys.readouterr()
             assert fit(2, f"--model={other}", "--model.beta=7", last=last) == 1
             captured = capsys.readouterr()

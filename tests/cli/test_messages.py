@@ -56,7 +56,9 @@ def test_a_foreign_package_of_data_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "datamodules" / "__init__.py").write_text("raise RuntimeError('it is not imported')\n")
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     command = [sys.executable, "-m", "vaezoo", "experiments"]
-    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, cwd=ROOT.parent, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": path}, cwd=ROOT.parent, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"vaezoo: error: {tmp_path / 'datamodules'} hides vaezoo's own package of that name: rename")

@@ -117,6 +117,8 @@ def test_the_help_says_what_loads_weights(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_an_encoder_that_was_not_loaded_is_not_frozen(first: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    other = '--model.network={"class_path": "DenseNetwork", "init_args": {"encoder_widths": [9], "decoder_widths": [8]}}'
+    other = (
+        '--model.network={"class_path": "DenseNetwork", "init_args": {"encoder_widths": [9], "decoder_widths": [8]}}'
+    )
     assert start("odd", 2, f"--init_from={first.last}", "--freeze_encoder=true", other) == 1
     assert "so the encoder would stay untrained" in capsys.readouterr().err

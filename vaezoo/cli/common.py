@@ -72,8 +72,8 @@ def imported(modules: Sequence[str]) -> Iterator[None]:
 def no_module(name: str) -> str:
     """What to do where a module is not found."""
     return (
-        f"there is no module {name!r}, neither installed nor in the current folder: put the folder that holds it on the "
-        "path, PYTHONPATH=FOLDER vaezoo …, or start vaezoo there"
+        f"there is no module {name!r}, neither installed nor in the current folder: put the folder that holds it on "
+        "the path, PYTHONPATH=FOLDER vaezoo …, or start vaezoo there"
     )
 
 

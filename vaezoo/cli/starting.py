@@ -59,12 +59,14 @@ def check_start_options(args: Sequence[str], config: Namespace) -> None:
     for name in ("image_shape", "label_sizes"):
         if arguments.get(name) is not None:
             raise ArgumentError(
-                None, f'Parser key "model.{name}": it comes from the data: leave it out, and set the data\'s own options'
+                None,
+                f'Parser key "model.{name}": it comes from the data: leave it out, and set the data\'s own options',
             )
     given = {word.partition("=")[0] for word in args}
     if "--weights_only" in given:
         raise ArgumentError(
-            None, "--weights_only does not load weights alone: --init_from CKPT does; checkpoints are always read safely"
+            None,
+            "--weights_only does not load weights alone: --init_from CKPT does; checkpoints are always read safely",
         )
     checkpoint = config.get("ckpt_path")
     if "--init_from" in given and checkpoint not in (None, "last"):

@@ -10,7 +10,7 @@ LONGEST = 40  # characters of a value
 _ASIDE = ("allow_changes", "ckpt_path", "config", NAME, "print_config", "runs_dir", "weights_only", "trainer.logger")
 _PLACES = ("data_dir", "download", "num_workers", "device_resident")
 _ORDER = ("model.class_path", "data.class_path", "model.", "data.", SEED, "init_from", "freeze_encoder", "trainer.")
-_GREEK = dict(alpha="α", beta="β", gamma="γ", delta="δ", eps="ε", lambda_="λ", sigma="σ", tau="τ")
+_GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "lambda": "λ", "sigma": "σ", "tau": "τ"}
 _SKIPPED = ("init_args", "dict_kwargs")
 
 
@@ -93,5 +93,4 @@ def _number(value: str) -> str:
 
 def _greek(word: str) -> str:
     first, underscore, rest = word.partition("_")
-    letter = _GREEK.get(first) or _GREEK.get(f"{first}_")
-    return f"{letter}{underscore}{rest}" if letter else word
+    return f"{_GREEK.get(first, first)}{underscore}{rest}"

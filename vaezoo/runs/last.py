@@ -48,8 +48,9 @@ def furthest_checkpoint(
     """The checkpoint with the most steps behind it that can be continued from, read; others are warned about.
 
     Runs with the configuration's settings come first, then those that differ in the fewest, which whoever continues
-    from them has to check. What is further and was passed over is said. Clocks, names and folders have no say, as they change: a run may be copied, or hold the best checkpoint of the one
-    that it continues. Of several at the same step, one called last is taken, of the latest run.
+    from them has to check. What is further and was passed over is said. Clocks, names and folders have no say, as they
+    change: a run may be copied, or hold the best checkpoint of the one that it continues. Of several at the same step,
+    one called last is taken, of the latest run.
 
     Args:
         experiment: Folder of the experiment's runs.

@@ -117,9 +117,8 @@ def differences(
         return [f"model={_short(theirs)} (now {_short(ours)})"]
     model.update_arguments(arguments, checkpoint)
     other = _other_arguments(model, arguments, checkpoint).items()
-    return [*(f"model.{name}={before} (now {value})" for name, (before, value) in other)] + _other_settings(
-        settings, checkpoint
-    )
+    changed = [f"model.{name}={before} (now {value})" for name, (before, value) in other]
+    return changed + _other_settings(settings, checkpoint)
 
 
 def _other_arguments(
