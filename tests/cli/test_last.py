@@ -146,6 +146,7 @@ def test_where_no_run_matches_the_nearest_is_refused(capsys: pytest.CaptureFixtu
     assert fit(8) == 1
     captured = capsys.readouterr()
     assert "the checkpoint was written with data.test_size=12 (now 10): a run goes on as it began" in captured.err
+    assert "no run in runs/exp has these settings; the nearest is runs/exp/" in captured.out
     assert "passed over" not in captured.out
     assert fit(8, "--allow_changes=true") == 0
     assert "step 2\n" in capsys.readouterr().out, "the model must match whatever is allowed"

@@ -86,6 +86,8 @@ def open_last(config: Namespace, command: str) -> OpenCheckpoint | None:
     config.ckpt_path = str(opened.path) if opened else None
     if opened is None and command != "fit":
         raise FileNotFoundError(f"no checkpoint in {experiment}")
+    if opened is not None and look(opened.content):
+        say(f"no run in {experiment} has these settings; the nearest is {opened.path}")
     if opened is not None and not model_alone:
         _require_same_start(config, opened)
     return opened
