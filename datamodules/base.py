@@ -42,7 +42,8 @@ class ImageDataModule(Factored, LightningDataModule):
     Args:
         data_dir: Folder of the official files.
         batch_size: Images a batch on each rank.
-        labels: Labelled training images: a count, or a fraction in (0, 1] of those that have labels; none where None.
+        labels: Labelled training images: a count, or a fraction in (0, 1] of those that have labels; none where 0 or
+            None.
         labelled_set: Which ones: equally many of every class ("balanced"), any ("random"), or the first of the training
             images in the order of the files ("first").
         labelled_factors: Factors that labels hold; all where None.
@@ -118,7 +119,7 @@ class ImageDataModule(Factored, LightningDataModule):
         self.save_hyperparameters({"dataset": type(self).__name__, "data_source": self.source})
         self.train_ids, self.val_ids, self.test_ids = self.split_ids()
         self.labelled_ids = self.train_ids[:0]
-        if self.labels is not None:
+        if self.labels:  # neither None nor 0
             self.labelled_ids = self._choose_labelled(self.labels, self.with_labels(self.train_ids))
         sizes = self.label_sizes or [1] * self.label_size
         known = hide(self.labels_of(self.labelled_ids), sizes, self.observed, self.split_seed)

@@ -225,6 +225,7 @@ def test_typehint() -> None:
 # What makes jsonargparse say each of the texts that errors.py reads, in their order: an option, or a configuration.
 WRONG = (
     "--config=none.yaml",
+    "--model=no_such_zoo.MyVAE",
     "model: {class_path: BetaVAE, init_args: {betaa: 3}}",
     "model: {class_path: BetaVAE, init_args: {optimizer: {class_path: torch.optim.Adam, init_args: {rate: 1}}}}",
     "modl: {class_path: BetaVAE}",

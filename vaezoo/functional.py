@@ -216,18 +216,27 @@ def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
     return torch.stack([F.cross_entropy(x, y, ignore_index=-1, reduction="none") for x, y in columns]).sum(0)
 
 
-def check_classes(labels: Tensor, sizes: Sequence[int]) -> None:
+def check_classes(labels: Tensor, sizes: Sequence[int], option: str) -> None:
     """Raise an error unless labels are class indices; it waits for the device.
 
     Args:
         labels: One column a variable, (B, variables); NaN where a label is not known.
         sizes: Number of classes of each variable.
+        option: The argument that says how many there are.
     """
     if labels.shape[1] != len(sizes):
         raise ValueError(f"labels have {labels.shape[1]} columns for {len(sizes)} variables: set data.labelled_factors")
     classes = (labels == labels.round()) & (labels >= 0) & (labels < labels.new_tensor(sizes))
-    if not bool((labels.isnan() | classes).all()):
-        raise ValueError(f"labels must be class indices below {tuple(sizes)}: set data.label_form to index")
+    if bool((labels.isnan() | classes).all()):
+        return
+    known = labels.nan_to_num(0)
+    if bool(((known == known.round()) & (known >= 0)).all()):
+        most = [max(size, int(top) + 1) for size, top in zip(sizes, known.amax(0).tolist(), strict=True)]
+        raise ValueError(
+            f"labels, which count from 0, name classes of {most}, and the model has {list(sizes)}: raise {option} to "
+            f"{most}"
+        )
+    raise ValueError(f"labels must be class indices below {tuple(sizes)}: set data.label_form to index")
 
 
 def label_accuracy(classes: Tensor, labels: Tensor) -> Tensor:

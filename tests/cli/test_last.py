@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.helpers.continuing import change, fit, same_state, the_run
+from vaezoo.cli.main import run
 from vaezoo.runs.checkpoint_io import read_checkpoint
 from vaezoo.runs.folder import RunFolder
 
@@ -120,3 +121,61 @@ def test_a_checkpoint_with_missing_parts_is_no_start(
     change(path, **parts)
     assert fit(4, last=str(path)) == 1
     assert f"{path} holds no {missing}, so no training can continue from it" in capsys.readouterr().err
+
+
+def test_a_longer_run_with_other_settings_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(6, "--model.beta=7") == 0
+    longer = the_run()
+    assert fit(2, last="null") == 0
+    (own,) = {run.path for run in RunFolder.all_in(Path("runs/exp"))} - {longer.path}
+    capsys.readouterr()
+    assert fit(4) == 0
+    said = capsys.readouterr().out.splitlines()
+    passed_over = said.index(f"passed over {longer.path}, step 6: model.beta=7.0 (now 4.0)")
+    assert said.index(f"continuing from {RunFolder(own).last}, step 2") > passed_over
+    assert fit(8, "--model.beta=7") == 0
+    said = capsys.readouterr().out
+    assert f"continuing from {longer.last}, step 6" in said
+    assert "passed over" not in said, "nothing is further"
+
+
+def test_where_no_run_matches_the_nearest_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(4, "--model.beta=7", "--data.test_size=12") == 0
+    assert fit(2, "--data.test_size=12", last="null") == 0
+    capsys.readouterr()
+    assert fit(8) == 1
+    captured = capsys.readouterr()
+    assert "the checkpoint was written with data.test_size=12 (now 10): a run goes on as it began" in captured.err
+    assert "no run in runs/exp has these settings; the nearest is runs/exp/" in captured.out
+    assert "passed over" not in captured.out
+    assert fit(8, "--allow_changes=true") == 0
+    assert "step 2\n" in capsys.readouterr().out, "the model must match whatever is allowed"
+
+
+def test_a_complete_run_of_another_model_is_another_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(2) == 0
+    path = str(the_run().last)
+    for last in (path, "last"):
+        for other, why in (
+            ("TCVAE", "holds a BetaVAE, the configuration names a TCVAE"),
+            ("BetaVAE", "model.beta=4.0"),
+        ):
+            capsys.readouterr()
+            assert fit(2, f"--model={other}", "--model.beta=7", last=last) == 1
+            captured = capsys.readouterr()
+            assert why in captured.err
+            assert "complete" not in captured.out
+    assert the_run().last.is_file(), "no folder is left behind"
+
+
+def test_a_name_is_recorded_and_tells_runs_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(2, "--name=first try") == 0
+    assert the_run().read_config()["name"] == "first try"
+    assert fit(4) == 0
+    assert fit(2, "--model.beta=7", last="null") == 0
+    capsys.readouterr()
+    assert run(["report", "runs", "-o", "report.html"]) == 0
+    assert "2 runs)" in capsys.readouterr().out
+    page = Path("report.html").read_text()
+    assert '"name":"first try"' in page
+    assert '"name":"\\u03b2 = 7"' in page

@@ -273,7 +273,7 @@ def test_a_resumed_run_continues_with_the_next_batch(stop: int, val: int, worker
         ({"labelled_batch_size": -1}, "labelled_batch_size must be at least 0, not -1"),
         ({"observed": 0.0}, "observed must be above 0 and at most 1, not 0.0"),
         ({"labelled_factors": ["hue"]}, "labelled_factors hue not known; choose from shape, size, angle"),
-        ({"labels": 0}, "labels=0 must be at least 1 and at most 96"),
+        ({"labels": -1}, "labels=-1 must be at least 1 and at most 96"),
         ({"labels": 97}, "labels=97 must be at least 1 and at most 96"),
         ({"labels": 1.5}, "labels=1.5 is a fraction"),
         ({"val_size": 115}, "val_size=115 and test_size=10 leave no training images of 120"),
@@ -285,3 +285,11 @@ def test_a_resumed_run_continues_with_the_next_batch(stop: int, val: int, worker
 def test_bad_input(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ready(**options).train_dataloader()
+
+
+@pytest.mark.parametrize("labels", [0, 0.0, None])
+def test_no_labels_at_all(labels: float | None) -> None:
+    data = ToyDataModule(labels=labels)
+    data.setup()
+    assert not len(data.labelled_ids)
+    assert not next(iter(data.train_dataloader())).labelled.any()

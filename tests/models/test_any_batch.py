@@ -207,7 +207,7 @@ def test_wela_vae_reads_class_indices_as_one_hot_labels(tmp_path: Path) -> None:
     partly[2, 1], partly_hot[2, 3:] = torch.nan, torch.nan
     assert torch.equal(loss_of(model, (x, partly)), loss_of(model, (x, partly_hot)))
     assert torch.equal(model.represent(x, partly), model.represent(x, partly_hot))
-    with pytest.raises(ValueError, match=r"class indices below \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"the model has \[3, 2\]: raise model.label_sizes to \[4, 3\]"):
         trainer(tmp_path).fit(model, loader([(x, classes + 1)]))
 
 

@@ -318,3 +318,14 @@ def test_a_training_without_labels_warns_once() -> None:
         model.training_step(a_batch(4, labels=K))
         other.training_step(semi_supervised())
         other.training_step(a_batch(4, labels=K))  # a later batch without labels is no matter
+
+
+def test_class_indices_warn_and_name_the_form_of_labels() -> None:
+    batch = semi_supervised()
+    batch.y[STREAM:, 0] = 9
+    model = larvae()
+    with pytest.warns(UserWarning, match=r"labels go up to 9, as class indices do.*data\.label_form to onehot"):
+        model.training_step(batch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.training_step(batch)

@@ -346,7 +346,7 @@ def test_the_schedulers_see_the_epoch_s_mean_losses(tmp_path: Path) -> None:
     [
         (labelled(sizes=(3, 2)), "2 columns for 1 variables"),
         (labelled()._replace(y=labelled().y / 2), "class indices"),
-        (labelled(sizes=(5,)), "class indices below"),
+        (labelled(sizes=(5,)), r"the model has \[\d\]: raise model.discrete to \[4\]"),
     ],
 )
 def test_labels_that_are_not_classes_of_c_are_refused(batch: Batch, message: str, tmp_path: Path) -> None:
@@ -461,3 +461,8 @@ def test_a_term_that_reads_labels_can_be_added(tmp_path: Path) -> None:
         parted.add_regularizer(name, count)
     fit(parted, tmp_path, [labelled(8, 4)], 1)
     assert (counts["reads"].seen, counts["does_not"].seen) == ([(4, 4, 4)], [(8, 8, 8)])
+
+
+def test_a_training_without_labels_says_so(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"PartedVAE trains without labels; set data\.labels"):
+        fit(model(), tmp_path, [labelled(labels=0)], 1)

@@ -291,3 +291,10 @@ def test_labels_that_are_not_one_hot_are_one_line(
     monkeypatch.chdir(tmp_path)
     assert run(["fit", "--model=WeLaVAE", "--data=DSpritesDataModule"]) == 1
     assert "label_form: onehot" in capsys.readouterr().err
+
+
+def test_a_training_without_labels_warns() -> None:
+    batch = labelled()
+    batch = batch._replace(y=torch.full_like(batch.y, torch.nan), labelled=torch.zeros_like(batch.labelled))
+    with pytest.warns(UserWarning, match=r"no labelled image, so WeLaVAE learns no labels: set data\.labels"):
+        model().training_step(batch)

@@ -48,3 +48,27 @@ def test_only_decoded_latents_are_part_of_a_code() -> None:
     assert model.represent(a_batch(2).x).shape == (2, 4)
     with pytest.raises(ValueError, match="no latents to read"):
         VAE(SHAPE, {"c": ConcreteLatent([3], decoded=False)}, network=NETWORK)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_images_of_another_shape_are_refused_in_our_words(name: str) -> None:
+    model, (channels, height, width) = MODELS[name]().eval(), SHAPE
+    for method in (model.encode, model.represent, model.reconstruct, model.unit_nats):
+        with pytest.raises(ValueError, match=r"images are .*, the model's image_shape \(channels, height, width\) is"):
+            method(torch.rand(2, channels + 1, height, width))
+    with pytest.raises(ValueError, match=r"a single image needs a batch dimension, x\[None\]"):
+        model.represent(torch.rand(SHAPE))
+    with pytest.raises(ValueError, match="the model reads floats"):
+        model.represent(torch.zeros(2, *SHAPE, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_latents_of_another_size_are_refused_in_our_words(name: str) -> None:
+    model = MODELS[name]().eval()
+    latents, (first, *_) = model.draw(2), model.decoded
+    with pytest.raises(ValueError, match=rf"latents '{first}' are \(2, \d+\), the model's are \(B, \d+\)"):
+        model.decode(latents | {first: torch.rand(2, 99)})
+    with pytest.raises(ValueError, match=f"latents '{first}' are missing"):
+        model.decode({key: value for key, value in latents.items() if key != first})
+    with pytest.raises(ValueError, match=r"units \[99\]: latent '\w+' has units 0 to"):
+        model.traverse(units=[99])

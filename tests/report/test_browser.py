@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.xdist_group("report"),
     pytest.mark.skipif(PROGRAM is None, reason="no browser is installed (Debian: apt-get install chromium)"),
 ]
-ROWS = "[...document.querySelectorAll('#runs tbody tr')].map(row => row.querySelector('a').textContent.split('/')[0])"
+ROWS = "[...document.querySelectorAll('#runs tbody tr')].map(row => row.querySelector('a').title.split('/')[0])"
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_curves_show_values_and_turn_logarithmic(page: Page) -> None:
     position: dict[str, Any] = {"x": found["x"] + found["width"] / 2, "y": found["y"] + 50}
     page.call("Input.dispatchMouseEvent", type="mouseMoved", **position)
     page.wait("!document.getElementById('tip').hidden", 5)
-    assert "joint/" in page.run("document.getElementById('tip').textContent")
+    assert "JointVAE" in page.run("document.getElementById('tip').textContent")
     paths = f"[...document.querySelectorAll('{chart} path')].map(path => path.getAttribute('d')).join()"
     before = page.run(paths)
     click(page, "#log")

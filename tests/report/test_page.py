@@ -49,8 +49,9 @@ def test_one_file_holds_everything(runs: Path, tmp_path: Path, capsys: pytest.Ca
     text = output.read_text()
     assert all(address.startswith("#") for address in Tags(text).addresses)
     assert set(re.findall(r"https?://[^\"'\s]+", text)) == {"http://www.w3.org/2000/svg"}
-    shown = {entry["name"].split("/")[0]: entry for entry in content(text)["runs"]}
+    shown = {entry["folder"].split("/")[0]: entry for entry in content(text)["runs"]}
     assert set(shown) == {"beta", "joint", "stranger"}
+    assert (shown["beta"]["name"], shown["joint"]["name"]) == ("BetaVAE", "JointVAE"), "by what differs"
     names = [picture["name"] for picture in shown["beta"]["pictures"]]
     assert names == sorted(file.stem for file in runs.glob("beta/*/pictures/*.png"))
     assert "reconstructions" in names

@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     options = [*FIT, *SHORT, *SEEN, *SCORED, "--trainer.logger=WandbLogger", "--seed_everything=3"]
-    said = vaezoo(folder, "fit", *options, "--trainer.max_steps=2", "--experiment=first")
+    said = vaezoo(folder, "fit", *options, "--trainer.max_steps=2", "--experiment=first", "--name=a name")
     (warning,) = [line for line in said.splitlines() if "WARNING the run is logged offline" in line]
     assert "wandb login" in warning
     first = the_run(folder, "first")
@@ -69,6 +69,7 @@ def recorded(folder: Path) -> Recorded:
 
 def test_a_run_is_grouped_tagged_and_configured(folder: Path, recorded: Recorded) -> None:
     assert (recorded.run.project, recorded.run.run_group, recorded.run.job_type) == ("vaezoo", "first", "fit")
+    assert recorded.run.display_name == "a name"
     assert recorded.tags == {"BetaVAE", "Higgins et al., 2017", "Blobs", "source: render", "seed: 3"}
     expected = {
         "experiment": "first",

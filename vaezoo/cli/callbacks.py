@@ -22,6 +22,7 @@ from vaezoo.callbacks import (
 
 # A run may go on elsewhere and in other ways of fetching the same batches.
 _FREE = ("data_dir", "download", "num_workers", "device_resident")
+INIT_FROM = "init_from"
 _TRAINER = {
     "accumulate_grad_batches": 1,
     "gradient_clip_algorithm": "norm",
@@ -42,11 +43,12 @@ def settings_of(config: Namespace) -> dict[str, Any]:
     given = config.data.get("init_args")
     arguments = given.as_dict() if given else {}
     found = {"seed_everything": config.seed_everything, "data": config.data.class_path.rpartition(".")[2]}
+    found |= {INIT_FROM: config.init_from, "freeze_encoder": config.freeze_encoder}
     found |= {f"data.{name}": arguments[name] for name in sorted(arguments) if name not in _FREE}
     for name, default in _TRAINER.items():
         value = config.trainer[name]
         found[f"trainer.{name}"] = default if value is None else value
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=_as_plain))
+    plain: dict[str, Any] = json.loads(json.dumps(found, default=as_plain))
     return plain
 
 
@@ -100,5 +102,6 @@ def all_callbacks(config: Namespace, signals: StopOnSignal, settings: dict[str, 
     return sorted(callbacks, key=lambda callback: isinstance(callback, LastCheckpoint))
 
 
-def _as_plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """What JSON does not know, as what it does."""
     return value.as_dict() if isinstance(value, Namespace) else str(value)

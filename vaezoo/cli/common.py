@@ -49,25 +49,34 @@ def split_common_options(args: Sequence[str]) -> tuple[list[str], list[str], boo
 def imported(modules: Sequence[str]) -> Iterator[None]:
     """Import modules, for this process and, through the environment, for those that it starts.
 
-    The current folder comes last on the path: what lies there hides nothing that is installed.
+    The current folder comes last on the path, for modules and for classes that options name: what lies there hides
+    nothing that is installed.
 
     Raises:
         ArgumentError: One of them cannot be imported.
     """
     before, path = os.environ.get(IMPORTS), list(sys.path)
     try:
+        sys.path.append(os.getcwd())  # noqa: PTH109
         if modules:
             os.environ[IMPORTS] = ",".join(modules)
-            sys.path.append(os.getcwd())  # noqa: PTH109
         for name in modules:
             _import(name)
         yield
     finally:
+        sys.path[:] = path
         if modules:
-            sys.path[:] = path
             os.environ.pop(IMPORTS)
         if before is not None:
             os.environ[IMPORTS] = before
+
+
+def no_module(name: str) -> str:
+    """What to do where a module is not found."""
+    return (
+        f"there is no module {name!r}, neither installed nor in the current folder: put the folder that holds it on "
+        "the path, PYTHONPATH=FOLDER vaezoo …, or start vaezoo there"
+    )
 
 
 def _import(name: str) -> None:
@@ -76,8 +85,7 @@ def _import(name: str) -> None:
     except ModuleNotFoundError as error:
         missing = str(error.name)
         if name == missing or name.startswith(f"{missing}."):
-            why = f"there is no module {missing!r}, neither installed nor in the current folder"
-            raise ArgumentError(None, f"--import {name}: {why}") from error
+            raise ArgumentError(None, f"--import {name}: {no_module(missing)}") from error
         raise ArgumentError(None, f"--import {name}: it needs the module {missing!r}, which is missing") from error
     except Exception as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -11,7 +11,7 @@ from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.loggers import Logger
 from torch.optim import Optimizer
 
-from vaezoo.cli.common import COMMON
+from vaezoo.cli.common import COMMON, no_module
 from vaezoo.models import VAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network
@@ -25,7 +25,10 @@ _OWN_KEYS = (
     "config",
     "data",
     "experiment",
+    "freeze_encoder",
+    "init_from",
     "model",
+    "name",
     "print_config",
     "runs_dir",
     "seed_everything",
@@ -121,10 +124,6 @@ def _no_settings(value: str) -> str:
     return f"the configuration file holds {value!r} and no settings: it needs the sections model, data and trainer"
 
 
-def _not_literal(choices: str, value: str) -> str:
-    return _no_choice(value.strip(), choices)
-
-
 def _missing(names: str) -> str:
     options = " and ".join(f"--{name.rpartition('.')[2].strip()}" for name in names.split(","))
     return f"{options} missing: give --config FILE, or a name that vaezoo experiments lists, or {options} by name"
@@ -140,6 +139,7 @@ def _no_section(value: str) -> str:
 
 _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"File does not exist: '?([^'\n]+)'?": _no_file,
+    r"No module named '([^'\n]+)": no_module,
     r"class_path '([^']+)':\s+Option '([^']+)' is not accepted": _no_argument,
     r"callable class: Option '([^']+)' is not accepted(?s:.*?)class_path='([^']+)'": lambda name, class_path: (
         _no_argument(class_path, name)
@@ -154,8 +154,12 @@ _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"Unexpected config: ((?s:.+))": _no_settings,
     r"Unable to load config '?([^\n]*)": _no_section,
     r"Expected an? <class '(?!NoneType)([^']+)'>\. Got value: ?([^\n]*)": _wrong_type,
-    r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": _not_literal,
-    r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": _not_literal,
+    r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": lambda choices, value: _no_choice(
+        value.strip(), choices
+    ),
+    r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": lambda choices, value: _no_choice(
+        value.strip(), choices
+    ),
     r"required: ([^\n]+)": _missing,
     r"(?s)Problems parsing config: (.+)": _not_yaml,
     r"Not a valid subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _no_kind,

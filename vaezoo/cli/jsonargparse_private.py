@@ -13,3 +13,10 @@ def set_type(parser: ArgumentParser, prefix: str, typehint: Any) -> None:
     for action in parser._actions:
         if action.dest.startswith(prefix):
             action._typehint = typehint  # type: ignore[attr-defined]  # of the actions that read type hints
+
+
+def set_help(parser: ArgumentParser, name: str, text: str) -> None:
+    """Change the help of an option that a signature has added, which the public API takes from its docstring alone."""
+    for action in parser._actions:
+        if action.dest == name:
+            action.help = text

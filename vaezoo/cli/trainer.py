@@ -21,25 +21,19 @@ from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
 from vaezoo.cli.console import debugging
 from vaezoo.cli.errors import check_sections
-from vaezoo.cli.jsonargparse_private import set_type
+from vaezoo.cli.jsonargparse_private import set_help, set_type
 from vaezoo.cli.opening import Opening
 from vaezoo.cli.predictions import save_codes
+from vaezoo.cli.starting import add_start_options, check_start_options, open_last, start_model, stop_if_complete
 from vaezoo.models import VAE
 from vaezoo.models.lightning_private import give_save_dir_a_default
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO, OpenCheckpoint, remove_stale_drafts
 from vaezoo.runs.files import check_aliases
 from vaezoo.runs.folder import RunFolder, new_run_folder, remove_if_empty
-from vaezoo.runs.last import resolve_last
 from vaezoo.runs.log import RunLog
 from vaezoo.runs.loggers import fill_in_paths, log_settings
 from vaezoo.runs.options import checkpoint_in
-from vaezoo.runs.resuming import (
-    local_path,
-    open_checkpoint,
-    require_same_model,
-    require_same_settings,
-    require_unfinished,
-)
+from vaezoo.runs.resuming import local_path, open_checkpoint, require_same_model
 from vaezoo.specs import find, import_options, with_public_names
 from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
 
@@ -85,6 +79,7 @@ class ZooCLI(LightningCLI):
             help="Name of the run's folder; the configuration file's by default.",
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
+        add_start_options(parser)
         parser.add_argument(
             "--allow_changes",
             type=bool,
@@ -100,9 +95,12 @@ class ZooCLI(LightningCLI):
 
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         """Parse, name the experiment after its configuration file or its model, and find its last checkpoint."""
+        for command in self._parsers:
+            set_help(command, "weights_only", "Always true: checkpoints are read safely. To load weights: --init_from.")
         self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]
         check_sections(config)
+        check_start_options(args if isinstance(args, list) else [], config)
         if config.experiment is None:
             files = config.config or []
             config.experiment = (
@@ -111,11 +109,7 @@ class ZooCLI(LightningCLI):
         if config.get("ckpt_path"):
             config.ckpt_path = checkpoint_in(local_path(config.ckpt_path), self.config.subcommand == "fit")
         if config.get("ckpt_path") == "last":
-            experiment = Path(config.runs_dir) / config.experiment
-            self._opened, config.seed_everything = resolve_last(experiment, config.seed_everything)
-            config.ckpt_path = str(self._opened.path) if self._opened else None
-            if config.ckpt_path is None and self.config.subcommand != "fit":
-                raise FileNotFoundError(f"no checkpoint in {experiment}")
+            self._opened = open_last(config, self.config.subcommand)
 
     def _parse_ckpt_path(self) -> None:
         """The model comes from the configuration alone; Lightning would merge the checkpoint's arguments into it."""
@@ -132,8 +126,7 @@ class ZooCLI(LightningCLI):
         if self.subcommand == "fit":
             check_callbacks(config.trainer.callbacks or [], self._opened is not None)
             if self._opened is not None:
-                limits = config.trainer.max_steps, config.trainer.max_epochs
-                require_unfinished(self._opened, *limits, config.allow_changes)
+                stop_if_complete(config, self._opened)
             for run in RunFolder.all_in(experiment):
                 remove_stale_drafts(run.checkpoints)
         self.run_dir = new_run_folder(experiment)
@@ -141,6 +134,8 @@ class ZooCLI(LightningCLI):
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
+                if config.name and logger.init_args.get("name") is None:
+                    logger.init_args.name = config.name
                 fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
             elif isinstance(logger, Namespace):
                 fill_in_paths(logger, self.run_dir, config.experiment)
@@ -165,10 +160,7 @@ class ZooCLI(LightningCLI):
             others = [
                 logger for logger in (given if isinstance(given, list) else [given]) if isinstance(logger, Logger)
             ]
-            kwargs["logger"] = [
-                RunLog(self.run_dir),
-                *others,
-            ]
+            kwargs["logger"] = [RunLog(self.run_dir), *others]
         elif config.default_root_dir is None:
             kwargs["default_root_dir"] = self.run_dir  # no logger says where files go, and nothing goes beside the runs
         if config.log_every_n_steps is None and 0 < config.max_steps < 50:
@@ -198,8 +190,8 @@ class ZooCLI(LightningCLI):
         settings = settings_of(config)
         if self._opened is not None:
             require_same_model(self.model, self._opened.content)
-            if self.subcommand == "fit" and not config.allow_changes:
-                require_same_settings(settings, self._opened.content)
+        if self.subcommand == "fit":
+            start_model(self.model, config, settings, self._opened)
         config.allow_changes = False  # this once: the saved configuration repeats the run as it is now
         return settings
 

@@ -132,7 +132,7 @@ class VAE(Autoencoder, Receiver, Logged):
         """
         batch, split = self.receive(batch), False
         if self.training:
-            self._check_for_labels(batch)
+            self.check_labels(batch, self._label_readers())
             split = any(term.supervised for term in self._terms().values())
         if split and batch.labelled.all():
             batch = batch.twice()
@@ -212,14 +212,6 @@ class VAE(Autoencoder, Receiver, Logged):
 
     def _label_readers(self) -> list[str]:
         return [name for name, term in self._terms().items() if term.supervised or term.reads_labels]
-
-    def _check_for_labels(self, batch: Batch) -> None:
-        readers = self._label_readers()
-        if readers and not batch.y.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__}'s term {readers[0]!r} reads labels, and the loader yields images alone: "
-                "let it yield (images, labels), with NaN for those that are unknown"
-            )
 
     def _logged_loss(self, batch: AnyBatch, stage: str) -> Tensor:
         batch = self.receive(batch)

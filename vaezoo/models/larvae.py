@@ -75,7 +75,7 @@ class LaRVAE(VAE):
         if nuisance_dim:
             latents["z"] = GaussianLatent(nuisance_dim)
         super().__init__(image_shape, latents, {**unsupervised, **terms, **(regularizers or {})}, **options)
-        self.label_dim, self.nuisance_dim, self._warned = label_dim, nuisance_dim, False
+        self.label_dim, self.nuisance_dim = label_dim, nuisance_dim
         spanning = [term for term in self._terms().values() if isinstance(term, SpanningTerm)]
         if spanning and not any("y" in term.latents for term in spanning):
             rank_zero_warn('no unsupervised term reads "y": leave latent out to read "y" and "z", as "z" did in 0.1.0')
@@ -89,9 +89,8 @@ class LaRVAE(VAE):
                 f"model.label_dim is {self.label_dim}, but the data has {labels} labels: leave model.label_dim out, or "
                 f"choose {self.label_dim} factors with data.labelled_factors"
             )
-        if self.training and not self._warned:
+        if self.training and self._is_first:
             self._check_first(batch)
-        self._warned |= self.training
         return super().terms(batch)
 
     @torch.no_grad()
@@ -123,8 +122,6 @@ class LaRVAE(VAE):
 
     def _check_first(self, batch: Batch) -> None:
         """Once, as it waits for the device."""
-        if not batch.labelled.any():
-            rank_zero_warn("the first batch holds no labelled image, so LaRVAE learns no labels: set data.labels")
         term, known = self.regularizers["labels"], batch.y[~batch.y.isnan()]
         if (
             isinstance(term, LabelReconstruction)
@@ -132,6 +129,11 @@ class LaRVAE(VAE):
             and not ((known >= 0) & (known <= 1)).all()
         ):
             raise ValueError("label_loss: bce needs labels in [0, 1]: set data.label_form to rank")
+        if (known > 1).any():
+            rank_zero_warn(
+                f"labels go up to {known.max():g}, as class indices do, and LaRVAE's go from 0 to 1: set "
+                "data.label_form to onehot for classes, to rank for what has an order"
+            )
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]  # Lightning's is no plain classmethod

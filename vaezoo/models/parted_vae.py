@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 from typing_extensions import Unpack
 
@@ -13,6 +14,7 @@ from vaezoo.models.base import VAE, VAEOptions
 from vaezoo.models.lightning_private import has_trainer
 from vaezoo.models.parted_drawing import PartedDrawing
 from vaezoo.models.parted_training import FULL, SUPERVISED, TwoOptimizers, plateau_schedulers
+from vaezoo.nn.autoencoder import check_images
 from vaezoo.nn.latents import Concrete, ConcreteLatent, GaussianLatent
 from vaezoo.nn.mixture import MixtureLatent
 from vaezoo.nn.networks import PartedVAENetwork, Shape
@@ -130,7 +132,10 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         batch = self.receive(batch)
         if not has_trainer(self):
             return super().training_step(self._unlabelled(batch))
-        loss = None
+        loss, first = None, self._is_first
+        self._is_first = False
+        if first and not self.labels_only and not batch.labelled.any():
+            rank_zero_warn("the first batch holds no labelled image: PartedVAE trains without labels; set data.labels")
         if batch.labelled.any():
             loss = self._supervised_loss(batch, check=batch_idx == 0)
             self.optimize(SUPERVISED, loss, counted=self.labels_only)
@@ -172,6 +177,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return self._features_and_classes(x)[1].classes()
 
     def _features_and_classes(self, x: Tensor) -> tuple[Tensor, Concrete]:
+        check_images(x, self.image_shape)
         features = self.encoder(x)
         return features, self.heads["c"](features)
 
@@ -181,7 +187,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
     def _supervised_loss(self, batch: Batch, check: bool) -> Tensor:
         x, y = batch.x[batch.labelled], batch.y[batch.labelled]
         if check:  # once an epoch, as it waits for the device
-            check_classes(y, self.classes.sizes)
+            check_classes(y, self.classes.sizes, "model.discrete")
         loss, accuracy = self.supervised(x, y)
         terms = {"supervised": loss} | ({"loss": loss} if self.labels_only else {})
         self.log_training(terms, {"accuracy": accuracy}, len(x))

@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 
 from vaezoo.functional import Estimator, check_classes, full_precision, observed_labels
 from vaezoo.models.base import VAE, VAEOptions
+from vaezoo.nn.autoencoder import check_images
 from vaezoo.nn.latents import GaussianLatent
 from vaezoo.nn.networks import DenseNetwork, Network, Shape
 from vaezoo.regularizers import KL, LabelLikelihood, Regularizer, TotalCorrelation
@@ -106,13 +107,14 @@ class WeLaVAE(VAE):
         """Loss of one batch; once an epoch, as it waits for the device, class indices are checked."""
         batch = self.receive(batch)
         if batch_idx == 0 and batch.y.shape[1] == len(self.label_sizes):
-            check_classes(batch.y, self.label_sizes)
+            check_classes(batch.y, self.label_sizes, "model.label_sizes")
         return super().training_step(batch)
 
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """q(z|x, y) for images (B, C, H, W) and labels as `observed_labels` takes them, in part or none at all."""
         if not self.labels_in_encoder:
             return super().encode(x)
+        check_images(x, self.image_shape)
         known = x.new_zeros(len(x), sum(self.label_sizes)) if y is None else observed_labels(y, self.label_sizes)[0]
         return {"z": self.heads["z"](self.encoder(x, known))}
 
@@ -122,7 +124,7 @@ class WeLaVAE(VAE):
 
     def decode_with_labels(self, sample: Mapping[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Logits of images (B, C, H, W) and of each label (B, classes)."""
-        image, labels = self.decoder(sample["z"])
+        image, labels = self.decoder(self.beside(sample))
         return full_precision(image), tuple(full_precision(logits) for logits in labels)
 
     @torch.no_grad()

@@ -48,6 +48,7 @@ class Autoencoder(Specified, nn.Module):
 
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
+        check_images(x, self.image_shape)
         features = self.encoder(x)
         return {name: head(features) for name, head in self.heads.items()}
 
@@ -58,8 +59,23 @@ class Autoencoder(Specified, nn.Module):
 
     def decode(self, sample: Mapping[str, Tensor]) -> Tensor:
         """Logits of images from latents by group, (B, C, H, W)."""
-        logits: Tensor = self.decoder(torch.cat([sample[name] for name in self.decoded], dim=1))
+        logits: Tensor = self.decoder(self.beside(sample))
         return full_precision(logits)
+
+    def beside(self, sample: Mapping[str, Tensor]) -> Tensor:
+        """Latents by group as the decoder reads them, side by side, (B, D).
+
+        Raises:
+            ValueError: A group is missing, or has another number of dimensions than the model's.
+        """
+        for name, group in self.decoded.items():
+            if name not in sample:
+                raise ValueError(f"latents {name!r} are missing: give {', '.join(self.decoded)}")
+            if sample[name].ndim != 2 or sample[name].shape[1] != group.size:
+                raise ValueError(
+                    f"latents {name!r} are {tuple(sample[name].shape)}, the model's are (B, {group.size}): give as many"
+                )
+        return torch.cat([sample[name] for name in self.decoded], dim=1)
 
     def decode_with_labels(self, sample: Mapping[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Logits of images, and of each label in models that decode labels as well."""
@@ -128,6 +144,8 @@ class Autoencoder(Specified, nn.Module):
             raise ValueError(f"latent {name!r} is not one of {', '.join(self.latents)}")
         codes = self.centre() if x is None else {key: q.mode() for key, q in self.encode(x, y).items()}
         values, units = torch.linspace(*span, steps), units or range(self.latents[name].units)
+        if not all(0 <= unit < self.latents[name].units for unit in units):
+            raise ValueError(f"units {list(units)}: latent {name!r} has units 0 to {self.latents[name].units - 1}")
         return [self.decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
 
     def walkable(self) -> list[str]:
@@ -145,6 +163,18 @@ class Autoencoder(Specified, nn.Module):
         sample = {key: code.repeat_interleave(steps, 0) for key, code in codes.items()}
         images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()
         return images.reshape(batch, steps, *self.image_shape)
+
+
+def check_images(x: Tensor, image_shape: Shape) -> None:
+    """Refuse images of another shape or kind than the model's; reads no value, so it costs a compiled step nothing."""
+    if x.shape[1:] != image_shape:
+        one = "; a single image needs a batch dimension, x[None]" if x.shape == image_shape else ""
+        raise ValueError(
+            f"images are {tuple(x.shape[1:])}, the model's image_shape (channels, height, width) is {image_shape}: "
+            f"resize the images, or build the model for them{one}"
+        )
+    if not x.is_floating_point():
+        raise ValueError(f"images are {x.dtype}, the model reads floats in [0, 1]: give x.float() / 255 for bytes")
 
 
 def _shape(image_shape: Sequence[int]) -> Shape:

@@ -7,6 +7,7 @@ from lightning.pytorch import LightningDataModule
 from tqdm import tqdm
 
 from vaezoo.report.data import first_images
+from vaezoo.report.joining import shown_runs
 from vaezoo.report.page import Entry, check_writable, write_page
 from vaezoo.report.pictures import Picture, from_file
 from vaezoo.report.runs import Run, find_runs, one_line, read_run
@@ -28,20 +29,33 @@ def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> No
         raise ValueError("name the folder of a run, or of several, for example: vaezoo report runs/demo")
     folders, output = find_runs([Path(path) for path in options.runs]), Path(options.output)
     check_writable(output)
-    limits, images = Limits.for_runs(len(folders)), RunData(data_class, keep=first_images)
+    points = Limits.for_runs(len(folders)).points
+    read = _with_own_names([read_run(folder, points) for folder in folders])
+    runs, hidden = shown_runs(read, points, None if options.all else [Path(path) for path in options.runs])
+    if not runs:
+        raise FileNotFoundError(f"{hidden} started and logged nothing, and there is no other run: --all shows them")
+    limits, images = Limits.for_runs(len(runs)), RunData(data_class, keep=first_images)
     if options.max_units is not None:
         limits = limits._replace(units=options.max_units)
     entries: list[Entry] = []
-    for folder in tqdm(folders, "runs", unit="run", leave=False, disable=len(folders) < 2 or None):
-        run = read_run(folder, limits.points)
-        if any(run.name == entry.run.name for entry in entries):
-            run.name = str(folder)
+    for run in tqdm(runs, "runs", unit="run", leave=False, disable=len(runs) < 2 or None):
         entries.append(Entry(run, draw_run(run, images, limits), _pictures(run, limits.picture_side)))
     write_page(output, entries)
     for entry in entries:
         for note in entry.run.notes:
             print(printable(f"{entry.run.name}: {note}"))
+    if hidden:
+        print(f"{hidden} without a logged row or checkpoint {'is' if hidden == 1 else 'are'} hidden: --all shows them")
     print(f"report: {output} ({output.stat().st_size / 1e6:.1f} MB, {len(entries)} run{'s' * (len(entries) > 1)})")
+
+
+def _with_own_names(runs: list[Run]) -> list[Run]:
+    """Call a run by its path where another one has its name."""
+    seen: set[str] = set()
+    for run in runs:
+        run.name = str(run.path) if run.name in seen else run.name
+        seen.add(run.name)
+    return runs
 
 
 def _pictures(run: Run, side: int) -> list[Picture]:
@@ -63,6 +77,7 @@ def _parser() -> CommandParser:
         "runs", nargs="*", type=str, help="Folders of runs, runs/EXPERIMENT/TIME, or folders that hold such."
     )
     parser.add_argument("-o", "--output", type=str, default="report.html", help="The file to write.")
+    parser.add_argument("--all", action="store_true", help="Show starts that logged nothing and saved nothing, too.")
     parser.add_argument(
         "--max_units", type=int | None, help="Most latent units drawn of each run; fewer the more runs by default."
     )

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +25,23 @@ class Curve:
     last: float
 
 
-def read_curves(file: Path, points: int) -> dict[str, Curve]:
+def read_curves(files: Sequence[Path], points: int) -> dict[str, Curve]:
     """All logged values by name.
 
     Args:
-        file: A CSV file with a column "step".
+        files: CSV files with a column "step", of a run and of those that it continues, the first one first. What a
+            later one logs takes the place of what the one before had logged beyond its checkpoint.
         points: Most points of a curve; of more, neighbours are averaged.
     """
+    logged: dict[str, list[tuple[int, float]]] = {}
+    for file in files:
+        for name, values in _read(file).items():
+            before = [pair for pair in logged.get(name, ()) if pair[0] < values[0][0]]
+            logged[name] = before + values
+    return {name: thin(values, points) for name, values in sorted(logged.items())}
+
+
+def _read(file: Path) -> dict[str, list[tuple[int, float]]]:
     logged: dict[str, list[tuple[int, float]]] = {}
     with file.open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
@@ -41,7 +52,7 @@ def read_curves(file: Path, points: int) -> dict[str, Curve]:
                 value = _number(text)
                 if name and name not in NOT_TERMS and value is not None:
                     logged.setdefault(name, []).append((int(step), value))
-    return {name: thin(values, points) for name, values in sorted(logged.items())}
+    return logged
 
 
 def thin(values: list[tuple[int, float]], points: int) -> Curve:

@@ -72,7 +72,8 @@ def page(entries: Sequence[Entry]) -> str:
 def _run(entry: Entry) -> dict[str, Any]:
     run = entry.run
     return {
-        "name": run.name,
+        "name": run.label or run.name,
+        "folder": run.name,
         "model": run.setting("model.class_path"),
         "data": run.setting("data.class_path").removesuffix("DataModule"),
         "source": run.setting("data.init_args.source"),

@@ -19,6 +19,7 @@ class Run:
     Attributes:
         name: Its folder, as `experiment/time`.
         path: The folder.
+        label: What tells it from the other runs of a report.
         config: The configuration as read; empty where there is none.
         settings: The same, flat and as text.
         curves: Logged values by name.
@@ -31,6 +32,7 @@ class Run:
 
     name: str
     path: Path
+    label: str = ""
     config: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     curves: dict[str, Curve] = field(default_factory=dict)
@@ -39,6 +41,16 @@ class Run:
     checkpoint: Path | None = None
     pictures: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def trained(self) -> bool:
+        """Whether it went through a step: a folder of `vaezoo test`, or of a start that failed, did not."""
+        return RunFolder(self.path).last.is_file() or any(name.startswith("train/") for name in self.curves)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it left neither a logged row nor a checkpoint."""
+        return not self.curves and self.checkpoint is None
 
     def setting(self, key: str, default: str = "") -> str:
         """One value of the configuration; of a class, its name alone."""
@@ -132,7 +144,7 @@ def _read_config(run: Run, folder: RunFolder, points: int) -> None:
 
 
 def _read_metrics(run: Run, folder: RunFolder, points: int) -> None:
-    run.curves = read_curves(folder.log, points)
+    run.curves = read_curves([folder.log], points)
 
 
 def _read_checkpoints(run: Run, folder: RunFolder, points: int) -> None:

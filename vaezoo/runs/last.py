@@ -1,9 +1,9 @@
 """Which checkpoint of an experiment `--ckpt_path last` means."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightning.pytorch.utilities import rank_zero_warn
 
@@ -11,11 +11,16 @@ from vaezoo.runs.checkpoint_io import DamagedCheckpointError, OpenCheckpoint, re
 from vaezoo.runs.files import link
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import ACCUMULATING, open_checkpoint, require_resumable, say
+from vaezoo.text import on_one_line
 
 _UNUSABLE = (OSError, ValueError, DamagedCheckpointError)
 
 
-def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, Any]:
+Differences = Callable[[dict[str, Any]], list[str]]
+"""In what the run of a checkpoint differs from the configuration, in words."""
+
+
+def resolve_last(experiment: Path, seed: Any, differences: Differences) -> tuple[OpenCheckpoint | None, Any]:
     """The experiment's checkpoint that is furthest in training, if there is one, read once, and the seed of its run.
 
     The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
@@ -23,12 +28,13 @@ def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, An
     Args:
         experiment: Folder of the experiment's runs.
         seed: Only runs of this seed count: those of several share a folder. True stands for any.
+        differences: Runs without any come first.
     """
     if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
         path = os.environ["VAEZOO_LAST"]
         opened = open_checkpoint(path) if path else None
     else:
-        opened = furthest_checkpoint(experiment, seed)
+        opened = furthest_checkpoint(experiment, seed, differences)
         os.environ["VAEZOO_LAST"] = str(opened.path) if opened else ""
     if opened is None:
         say(f"no checkpoint in {experiment} to continue from: starting afresh")
@@ -36,20 +42,27 @@ def resolve_last(experiment: Path, seed: Any) -> tuple[OpenCheckpoint | None, An
     return opened, _seed(RunFolder.of(opened.path)) if seed is True else seed
 
 
-def furthest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
+def furthest_checkpoint(
+    experiment: Path, seed: Any, differences: Differences = lambda checkpoint: []
+) -> OpenCheckpoint | None:
     """The checkpoint with the most steps behind it that can be continued from, read; others are warned about.
 
-    Clocks, names and folders have no say, as they change: a run may be copied, or hold the best checkpoint of the one
-    that it continues. Of several at the same step, one called last is taken, of the latest run.
+    Runs with the configuration's settings come first, then those that differ in the fewest, which whoever continues
+    from them has to check. What is further and was passed over is said. Clocks, names and folders have no say, as they
+    change: a run may be copied, or hold the best checkpoint of the one that it continues. Of several at the same step,
+    one called last is taken, of the latest run.
 
     Args:
         experiment: Folder of the experiment's runs.
         seed: Only runs of this seed count. True stands for any.
+        differences: As in `resolve_last`; none by default.
     """
     skipped: list[Exception] = []
-    steps = {path: step for run in reversed(RunFolder.all_in(experiment)) for path, step in _steps(run, seed, skipped)}
+    runs = reversed(RunFolder.all_in(experiment))
+    seen = {path: look for run in runs for path, look in _looks(run, seed, differences, skipped)}
+    steps = {path: look.step for path, look in seen.items()}
     found = None
-    for path in sorted(steps, key=lambda path: (-steps[path], _rank(path))):
+    for path in sorted(steps, key=lambda path: (len(seen[path].differences), -steps[path], _rank(path))):
         try:
             found = OpenCheckpoint(path, read_checkpoint(path))  # every byte of it is verified
             break
@@ -57,11 +70,35 @@ def furthest_checkpoint(experiment: Path, seed: Any) -> OpenCheckpoint | None:
             skipped.append(error)
     for reason in skipped:
         rank_zero_warn(f"{reason}: {f'continuing from {found.path}' if found else 'it is left out'}")
-    return found and _as_last(found, steps)
+    if found is None:
+        return None
+    if not seen[found.path].differences:
+        _say_passed_over({path: look for path, look in seen.items() if look.step > steps[found.path]})
+    return _as_last(found, steps)
 
 
-def _steps(run: RunFolder, seed: Any, skipped: list[Exception]) -> Iterator[tuple[Path, int]]:
-    """Checkpoints of a run to continue from, and the steps behind them; why others are left out goes to `skipped`."""
+class _Look(NamedTuple):
+    """What a checkpoint says of itself."""
+
+    step: int
+    differences: list[str]
+
+
+def _say_passed_over(further: dict[Path, _Look]) -> None:
+    """One line for each run that is further and has other settings."""
+    runs: dict[Path, _Look] = {}
+    for path, look in further.items():
+        run = RunFolder.of(path).path
+        if look.differences and (run not in runs or look.step > runs[run].step):
+            runs[run] = look
+    for run, look in runs.items():
+        say(on_one_line(f"passed over {run}, step {look.step}: {', '.join(look.differences)}", 300))
+
+
+def _looks(
+    run: RunFolder, seed: Any, differences: Differences, skipped: list[Exception]
+) -> Iterator[tuple[Path, _Look]]:
+    """Checkpoints of a run to continue from, and what they say; why others are left out goes to `skipped`."""
     try:
         counts = seed is True or _seed(run) == seed
     except _UNUSABLE as error:
@@ -69,17 +106,17 @@ def _steps(run: RunFolder, seed: Any, skipped: list[Exception]) -> Iterator[tupl
         return
     for path in run.all_checkpoints() if counts else ():
         try:
-            yield path, _peek(path)
+            yield path, _peek(path, differences)
         except _UNUSABLE as error:
             skipped.append(error)
 
 
-def _peek(path: Path) -> int:
-    """Steps behind a checkpoint; reads the names in it and no tensor."""
+def _peek(path: Path, differences: Differences) -> _Look:
+    """Steps behind a checkpoint and its settings; reads the names in it and no tensor."""
     content = read_checkpoint(path, mmap=True, verify=False)
     require_resumable(path, content)
     # The best checkpoint may fall between gradients that are summed up, which it does not hold: the last resort.
-    return -1 if content.get(ACCUMULATING) else int(content["global_step"])
+    return _Look(-1 if content.get(ACCUMULATING) else int(content["global_step"]), differences(content))
 
 
 def _as_last(found: OpenCheckpoint, steps: dict[Path, int]) -> OpenCheckpoint:

@@ -10,7 +10,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import epochs_done, missing_state
 from vaezoo.runs.checkpoint_io import OpenCheckpoint, fetch_checkpoint, is_remote, read_checkpoint
-from vaezoo.specs import public, with_public_names
+from vaezoo.specs import class_path, public, with_public_names
 
 SETTINGS, STOPPED_EARLY, ACCUMULATING = "settings", "stopped_early", "accumulating"
 """Where a checkpoint notes its settings, that a callback ended the run, and that it lacks accumulated gradients."""
@@ -50,7 +50,7 @@ def require_resumable(path: Path, checkpoint: dict[str, Any]) -> None:
 def require_unfinished(
     checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None, allow_changes: bool = False
 ) -> None:
-    """Say from where a fit continues.
+    """Refuse to continue a run that is complete.
 
     Args:
         checkpoint: The checkpoint.
@@ -73,7 +73,6 @@ def require_unfinished(
             f"the run of {path} is complete: it stopped early, after step {step}, as by EarlyStopping or max_time; "
             "nothing to do; --allow_changes true lets it go on"
         )
-    say(f"continuing from {path}, step {step}")
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
@@ -81,17 +80,11 @@ def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
     ours, theirs = model.spec["class_path"], public(str(checkpoint.get("model_class")))
     if theirs != ours:
         raise ValueError(f"the checkpoint holds a {_short(theirs)}, the configuration names a {_short(ours)}")
-    saved = with_public_names(checkpoint.get(model.CHECKPOINT_HYPER_PARAMS_KEY, {}))
-    model.update_arguments(saved, checkpoint)
-    for name, value in model.spec["init_args"].items():
-        before = saved.get(name, value)
-        if name == "regularizers":  # those that the checkpoint has on top were added to the model afterwards
-            before = {key: (before or {}).get(key) for key in value} if value else value
-        if before != value:
-            raise ValueError(
-                f"the checkpoint was written with model.{name}={before}, the configuration says {value}: a run goes on "
-                "and is tested as it began; start a new one for another model"
-            )
+    for name, (before, value) in _other_arguments(type(model), model.spec["init_args"], checkpoint).items():
+        raise ValueError(
+            f"the checkpoint was written with model.{name}={before}, the configuration says {value}: a run goes on "
+            "and is tested as it began; start a new one for another model"
+        )
 
 
 def require_same_settings(settings: dict[str, Any], checkpoint: dict[str, Any]) -> None:
@@ -101,17 +94,58 @@ def require_same_settings(settings: dict[str, Any], checkpoint: dict[str, Any]) 
         settings: What this run does, by the names of the options.
         checkpoint: The checkpoint; one of an earlier version notes nothing.
     """
-    noted = checkpoint.get(SETTINGS)
-    before = noted if isinstance(noted, dict) else {}
-    if changes := [
-        f"{name}={before[name]} (now {value})"
-        for name, value in settings.items()
-        if name in before and before[name] != value
-    ]:
+    if changes := _other_settings(settings, checkpoint):
         raise ValueError(
             f"the checkpoint was written with {', '.join(changes)}: a run goes on as it began; give the same settings, "
             "start a new run, or allow the change with --allow_changes true"
         )
+
+
+def differences(
+    model: type[VAE], arguments: dict[str, Any], settings: dict[str, Any], checkpoint: dict[str, Any]
+) -> list[str]:
+    """In what a checkpoint differs from a configuration whose model is not built yet, in a few words each.
+
+    Args:
+        model: The model's class.
+        arguments: Its arguments as plain data; those that come from the data may be missing.
+        settings: As in `require_same_settings`.
+        checkpoint: The checkpoint.
+    """
+    ours, theirs = class_path(model), public(str(checkpoint.get("model_class")))
+    if theirs != ours:
+        return [f"model={_short(theirs)} (now {_short(ours)})"]
+    model.update_arguments(arguments, checkpoint)
+    other = _other_arguments(model, arguments, checkpoint).items()
+    changed = [f"model.{name}={before} (now {value})" for name, (before, value) in other]
+    return changed + _other_settings(settings, checkpoint)
+
+
+def _other_arguments(
+    model: type[VAE], arguments: dict[str, Any], checkpoint: dict[str, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Arguments in which a checkpoint differs: its own and ours, by name."""
+    saved = with_public_names(checkpoint.get(model.CHECKPOINT_HYPER_PARAMS_KEY, {}))
+    saved = saved if isinstance(saved, dict) else {}
+    model.update_arguments(saved, checkpoint)
+    found = {}
+    for name, value in arguments.items():
+        before = saved.get(name, value)
+        if name == "regularizers":  # those that the checkpoint has on top were added to the model afterwards
+            before = {key: (before or {}).get(key) for key in value} if value else value
+        if before != value:
+            found[name] = before, value
+    return found
+
+
+def _other_settings(settings: dict[str, Any], checkpoint: dict[str, Any]) -> list[str]:
+    noted = checkpoint.get(SETTINGS)
+    before = noted if isinstance(noted, dict) else {}
+    return [
+        f"{name}={before[name]} (now {value})"
+        for name, value in settings.items()
+        if name in before and before[name] != value
+    ]
 
 
 def _complete(checkpoint: dict[str, Any], max_steps: int, max_epochs: int | None) -> bool:

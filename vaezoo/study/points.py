@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from vaezoo.runs.labels import settings_label
 from vaezoo.study.plot_section import Plot
 
 Record = dict[str, str]
@@ -127,5 +128,4 @@ def _short(value: str) -> str:
 
 
 def _title(record: Record, axes: Sequence[str]) -> str:
-    shown = [axis for axis in axes if record.get(axis)]
-    return ", ".join(record[axis] if axis == "config" else f"{axis} = {_short(record[axis])}" for axis in shown)
+    return settings_label({axis: record.get(axis, "") for axis in axes})

@@ -89,7 +89,7 @@ function fill(section, run) {
 
 function addSections() {
   for (const run of runs) {
-    const about = [run.model, run.data, run.step ? `${run.step} steps` : ""].filter(Boolean).join(", ");
+    const about = [run.model, run.data, run.step ? `${run.step} steps` : "", run.folder === run.name ? "" : run.folder].filter(Boolean).join(", ");
     const summary = element("summary", {}, ...(runs.length > 1 ? [swatch(run)] : []), element("b", {}, run.name), about);
     const section = element("details", { class: "run", id: `run-${run.index}` }, summary);
     let filled = false;

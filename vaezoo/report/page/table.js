@@ -1,6 +1,6 @@
 // The table of runs, sortable by every column.
 const MOST_COLUMNS = 12;
-const logged = (name) => /^(val|train)\//.test(name);
+const logged = (name) => /^(val|train|test)\//.test(name);
 
 function facts() {
   const columns = [
@@ -9,8 +9,9 @@ function facts() {
     { name: "data", text: (run) => run.data + (run.source ? ` (${run.source})` : "") },
     { name: "seed", text: (run) => run.seed },
     { name: "steps", number: (run) => run.step },
+    { name: "folder", text: (run) => run.folder, shown: false },
   ];
-  return columns.map((column) => ({ ...column, shown: true }));
+  return columns.map((column) => ({ shown: true, ...column }));
 }
 
 function scoreColumns() {
@@ -66,7 +67,7 @@ function headCell(column) {
 
 function runCell(run) {
   const open = () => { byId(`run-${run.index}`).open = true; };
-  const link = element("a", { href: `#run-${run.index}`, click: open }, ...breakable(run.name));
+  const link = element("a", { href: `#run-${run.index}`, click: open, title: run.folder }, ...breakable(run.name));
   if (runs.length === 1) return element("th", { scope: "row" }, link);
   const change = (event) => { run.shown = event.target.checked; drawCurves(); };
   const box = element("input", { type: "checkbox", checked: run.shown, change, "aria-label": `${run.name} in the curves` });
@@ -107,5 +108,5 @@ function drawColumnChoice() {
     note.textContent = `Scores with 95 % intervals in brackets where known, from ${where.slice(0, 3).join("; ")}`
       + `${where.length > 3 ? " and others" : ""}. `;
   }
-  note.append("Columns with a slash are the last values that training logged. A column's name sorts by it.");
+  note.append("Columns with a slash are the last values that training, or a test, logged. A column's name sorts by it.");
 }
