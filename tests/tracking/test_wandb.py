@@ -121,7 +121,7 @@ def test_resuming_goes_into_the_same_run_and_repeating_does_not(folder: Path, re
 def test_which_run_is_continued(
     command: str, given: dict[str, str], expected: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracking, "_can_log_in", lambda: True)
+    monkeypatch.setattr(tracking, "can_log_in", lambda: True)
     (tmp_path / "wandb.json").write_text(json.dumps({"id": "abc", "group": "old", "name": "first", "project": "p"}))
     logger = Namespace(init_args=Namespace(save_dir=".", **given))
     tracking.fill_in_logger(logger, tmp_path / "run", "new", command, str(tmp_path / "checkpoints" / "last.ckpt"))

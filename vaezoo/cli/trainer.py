@@ -36,7 +36,8 @@ from vaezoo.runs.resuming import (
     require_unfinished,
 )
 from vaezoo.specs import find, import_options, with_public_names
-from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
+from vaezoo.tracking.artifacts import Policy
+from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run, store_at_the_end
 
 set_parsing_settings(add_print_completion_argument=True)
 _load_yaml = get_loader("yaml")
@@ -57,6 +58,7 @@ class ZooCLI(LightningCLI):
     run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
     _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
+    _stored: Policy = False  # checkpoints for Weights & Biases
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
@@ -134,7 +136,8 @@ class ZooCLI(LightningCLI):
         self._given_logger = deepcopy(config.trainer.logger)
         for logger in config.trainer.logger if isinstance(config.trainer.logger, list) else [config.trainer.logger]:
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
-                fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
+                command, checkpoint = str(self.subcommand), config.get("ckpt_path")
+                self._stored = fill_in_logger(logger, self.run_dir, config.experiment, command, checkpoint)
 
     def _fill_in_model(self, config: Namespace, checkpoint: dict[str, Any] | None) -> None:
         """Take from the checkpoint and from the data what the configuration leaves to them."""
@@ -197,7 +200,7 @@ class ZooCLI(LightningCLI):
         for logger in trainer.loggers:
             if isinstance(logger, RunLog):
                 _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
-            if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
+            if isinstance(logger, WandbLogger) and trainer.is_global_zero:
                 facts = Facts.of(config.experiment, config.seed_everything, self.model, self.datamodule)
                 complete = json.loads(self.parser.dump(self.config, format="json"))[self.subcommand]
                 start_run(logger, self.run_dir, facts, complete)
@@ -236,3 +239,4 @@ class ZooCLI(LightningCLI):
             print(f"run: {self.run_dir}")
             for picture in RunFolder(self.run_dir).all_pictures():
                 print(f"     {picture}")
+            store_at_the_end(self.trainer, self.model, RunFolder(self.run_dir), self._stored)

@@ -18,6 +18,7 @@ from vaezoo.pictures.grids import stack
 from vaezoo.pictures.labels import label_traversals
 from vaezoo.pictures.positions import POINTS, VARIANTS, DrawsPositions, position_pictures
 from vaezoo.pictures.subjects import Subject
+from vaezoo.runs.additions import Additions, Track, add_tracking_option, is_tracked
 from vaezoo.runs.data import RunData, split_data_options
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
@@ -51,12 +52,13 @@ class _Help(RawDescriptionHelpFormatter, DefaultHelpFormatter):
     """Keeps the lines of the kinds."""
 
 
-def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
+def run_traverse(args: Sequence[str], data_class: type[LightningDataModule], track: Track) -> None:
     """Draw one kind of figure of checkpoints.
 
     Args:
         args: Command line after `vaezoo traverse`.
         data_class: Base of the datamodules to choose from.
+        track: Adds the figures of a checkpoint to its run on Weights & Biases.
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
@@ -73,6 +75,9 @@ def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> 
         else:
             save_image(figure, path)
     print(printable(f"{options.kind}: {folder} ({len(figures)} files)"))
+    if options.wandb and len(subjects) == 1 and is_tracked(subjects[0].path):  # figures of several are of no one run
+        pictures = {name: folder / name for name in figures}
+        track(Additions(subjects[0].path, subjects[0].model, "traverse", pictures=pictures))
 
 
 def labels(subjects: Sequence[Subject], options: Namespace) -> Figures:
@@ -188,4 +193,5 @@ def _parser() -> ArgumentParser:
     add("--factor", type=str | None, help="Factor of the data, for --kind factor.")
     add("--classes", nargs=2, type=int, default=[0, 1], help="The two classes, for --kind between.")
     add("--output", type=str | None, help="Folder; `traversals` in the first run's by default.")
+    add_tracking_option(parser, "the figures of one checkpoint")
     return parser
