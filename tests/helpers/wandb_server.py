@@ -135,6 +135,9 @@ class WandbServer:
     def on_ServerFeaturesQuery(self, given: Answer) -> Answer:  # noqa: N802
         return {"serverInfo": {"features": []}}
 
+    def on_OrganizationCoreWeaveOrganizationID(self, given: Answer) -> Answer:  # noqa: N802
+        return {"entity": {"organization": None}}
+
     def on_RunResumeStatus(self, given: Answer) -> Answer:  # noqa: N802
         run = self.runs.get(given["name"])
         project = {"id": "p", "name": given["project"], "entity": {"id": "e", "name": ENTITY}}
@@ -229,6 +232,13 @@ class WandbServer:
         return b"{}"
 
 
+class _Quiet(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: the SDK's processes leave connections open when they end."""
+
+
 @contextmanager
 def wandb_server() -> Iterator[WandbServer]:
     """A server that answers while the block runs, on any free port of 127.0.0.1."""
@@ -253,8 +263,7 @@ def wandb_server() -> Iterator[WandbServer]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             return gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
+    with _Quiet(("127.0.0.1", 0), Handler) as server:
         state.address = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()

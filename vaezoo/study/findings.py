@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaezoo.runs.folder import scores_of
+from vaezoo.study.folder import JobFolder
+
+FILES = ("results.csv", "results.parquet", "summary.md", "summary.tex")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,20 @@ class StudyFindings:
     checkpoints: Mapping[str, Path]
     files: Sequence[Path]
     plots: Sequence[Path]
+
+    @classmethod
+    def read(cls, folder: Path) -> "StudyFindings":
+        """The results in a study's folder.
+
+        Raises:
+            FileNotFoundError: It holds no finished run of a study.
+        """
+        results = [JobFolder(path).read("result.json") for path in sorted((folder / "runs").glob("*/"))]
+        checkpoints = {result["run"]: folder / result["checkpoint"] for result in results if result}
+        if not checkpoints:
+            raise FileNotFoundError(f"no finished run of a study in {folder}: give a folder that `vaezoo study` wrote")
+        files = [path for path in sorted(folder.glob("*")) if path.name in FILES]
+        return cls(folder.resolve().name, folder, checkpoints, files, sorted((folder / "plots").glob("*.png")))
 
     def scores(self) -> dict[str, dict[str, tuple[float, float | None, float | None]]]:
         """Scores of the runs with the ends of their intervals, from the files beside the checkpoints."""

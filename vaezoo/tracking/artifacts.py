@@ -10,7 +10,7 @@ from filelock import FileLock
 
 from vaezoo.callbacks.checkpoints import link
 from vaezoo.runs.folder import RunFolder, scores_of
-from vaezoo.tracking.notes import write_note
+from vaezoo.tracking.notes import reason, write_note
 
 Policy = Literal[False, True, "all"]
 """Which checkpoints a run keeps on W&B when its training ends: none, the best, or the best and the last."""
@@ -132,9 +132,8 @@ def fetch(text: str) -> Path:
     except ValueError:
         raise
     except Exception as error:
-        reason = " ".join(str(error or type(error).__name__).split())
         raise RuntimeError(
-            f"{text} could not be fetched ({reason}): check the name, the network and `wandb login`, or give a file"
+            f"{text} could not be fetched ({reason(error)}): check its name, the network and `wandb login`, or give a file"
         ) from error
 
 
@@ -156,7 +155,7 @@ def _downloaded(artifact: Any, folder: Path) -> Path:
         )
     for path in (*_beside(_NAMES, _NAMES.best), Path(checkpoints[0])):  # the checkpoint last: once there, all is
         if path.name in entries:
-            entries[path.name].download(root=str(folder), skip_cache=True)
+            artifact.get_entry(path.name).download(root=str(folder), skip_cache=True)
     return folder / checkpoints[0]
 
 

@@ -13,7 +13,7 @@ from vaezoo.runs.additions import Additions
 from vaezoo.runs.folder import RunFolder
 from vaezoo.text import printable
 from vaezoo.tracking.artifacts import stored_files
-from vaezoo.tracking.notes import nameless_arguments, read_note
+from vaezoo.tracking.notes import nameless_arguments, read_note, reason
 from vaezoo.tracking.tables import image_table, score_table, scores_of_evaluation
 from vaezoo.tracking.wandb import STEP, can_log_in
 from vaezoo.tracking.wandb_private import NAMELESS, local_summary, waits_for_sync
@@ -65,7 +65,7 @@ def joined(folder: Path, note: Mapping[str, Any]) -> Iterator[Any]:
             run.finish(exit_code=0)
         print(printable(f"W&B: added to {run.name or run.id}{_how_to_sync(folder, run)}"))
     except Exception as error:
-        _warn(f"nothing was added to the run on W&B: {error or type(error).__name__}")
+        _warn(f"nothing was added to the run on W&B: {reason(error)}")
     finally:
         os.environ.pop("WANDB_DATA_DIR")
         if before is not None:
@@ -81,7 +81,7 @@ def _resumed(folder: Path, note: Mapping[str, Any]) -> Any:
         try:
             return _nameless(wandb.init(**given))
         except Exception as error:  # a wrong key, no network, a server in trouble
-            _warn(f"the run on W&B goes on offline: {error or type(error).__name__}")
+            _warn(f"the run on W&B goes on offline: {reason(error)}")
     run = wandb.init(**given, mode="offline")
     run.summary.update(local_summary(folder))
     return _nameless(run)

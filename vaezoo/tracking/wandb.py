@@ -16,7 +16,7 @@ from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import log_offline
 from vaezoo.runs.folder import RunFolder
 from vaezoo.tracking.artifacts import Policy, store_checkpoints
-from vaezoo.tracking.notes import nameless_arguments, read_note, without_home, write_note
+from vaezoo.tracking.notes import nameless_arguments, read_note, reason, without_home, write_note
 from vaezoo.tracking.wandb_private import NAMELESS
 
 STEP = "trainer/global_step"
@@ -157,7 +157,7 @@ def store_at_the_end(trainer: Trainer, model: VAE, folder: RunFolder, policy: Po
             try:
                 store_checkpoints(logger.experiment, folder, policy, facts)
             except Exception as error:  # the training is done, and its checkpoints lie here
-                rank_zero_warn(f"no checkpoint was stored on W&B: {error or type(error).__name__}")
+                rank_zero_warn(f"no checkpoint was stored on W&B: {reason(error)}")
 
 
 def commit(folder: Path, tracked: str | None = None) -> str | None:
@@ -190,10 +190,10 @@ def can_log_in() -> bool:
     try:
         if wandb.login(prompt=False, verify=False):
             return True
-        reason = "no login (`wandb login` makes one)"
+        why = "no login (`wandb login` makes one)"
     except Exception as error:
-        reason = str(error)
-    _warn_offline(reason)
+        why = reason(error)
+    _warn_offline(why)
     return False
 
 
@@ -202,12 +202,12 @@ def _started(logger: WandbLogger) -> Any:
         try:
             return logger.experiment
         except Exception as error:  # a wrong key, no network, a server in trouble: none of them is worth a training
-            _warn_offline(str(error) or type(error).__name__)
+            _warn_offline(reason(error))
             log_offline(logger)
             return logger.experiment
 
 
-def _warn_offline(reason: str) -> None:
+def _warn_offline(why: str) -> None:
     import wandb
 
-    wandb.termwarn(f"the run is logged offline; `wandb sync` uploads it later. Reason: {' '.join(reason.split())}")
+    wandb.termwarn(f"the run is logged offline; `wandb sync` uploads it later. Reason: {why}")
