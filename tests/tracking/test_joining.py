@@ -1,6 +1,7 @@
 """What commands add to a run on W&B after its training, read back from the files of offline sessions."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,15 @@ from vaezoo.tracking.wandb_private import local_summary, sessions, waits_for_syn
 pytestmark = pytest.mark.xdist_group("wandb")
 
 NOTE = {"id": "abc12345", "entity": None, "project": "shapes", "group": "old", "name": "first"}
-DATA = ["--data=BlobsDataModule", "--data.samples=1"]
+DATA = ["--data=BlobsDataModule", "--data.samples=1", "--data.val_size=30", "--data.test_size=200"]
 SCORE = ["evaluate", "--metrics", "mig_20", "--images=200", "--resamples=20", *DATA]
+
+
+@pytest.fixture(autouse=True)
+def _own_service() -> Iterator[None]:
+    """W&B's process takes paths from the folder that it was started in, as a command's own does."""
+    yield
+    wandb.teardown()
 
 
 def network() -> DenseNetwork:
@@ -122,7 +130,7 @@ def test_a_table_shows_what_a_model_makes_of_images(monkeypatch: pytest.MonkeyPa
     data.setup(None)
     model = LaRVAE(image_shape=(1, 64, 64), label_dim=data.label_size, nuisance_dim=1, network=network()).eval()
     table = tables.image_table(model, data, "test", 0, images=4)
-    inferred = [f"inferred {name}" for name in data.labelled_names]
+    inferred = [f"inferred {label}" for label in range(data.label_size)]  # one-hot, two names for four
     units = [f"y{unit}" for unit in range(data.label_size)]
     assert table.columns == ["image", "reconstruction", *units, "z0", *data.factor_names, *inferred]
     batch, factors = next(iter(data.evaluation_batches(4, "test", 0, torch.device("cpu"))))

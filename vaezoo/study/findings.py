@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vaezoo.metrics.catalogue import DETAIL
 from vaezoo.runs.folder import scores_of
 from vaezoo.study.folder import JobFolder
 
+Score = tuple[float, float | None, float | None]
+"""A value, and the ends of its interval where it has one."""
 FILES = ("results.csv", "results.parquet", "summary.md", "summary.tex")
 
 
@@ -43,14 +46,39 @@ class StudyFindings:
         files = [path for path in sorted(folder.glob("*")) if path.name in FILES]
         return cls(folder.resolve().name, folder, checkpoints, files, sorted((folder / "plots").glob("*.png")))
 
-    def scores(self) -> dict[str, dict[str, tuple[float, float | None, float | None]]]:
-        """Scores of the runs with the ends of their intervals, from the files beside the checkpoints."""
-        found: dict[str, dict[str, tuple[float, float | None, float | None]]] = {}
-        for name, checkpoint in self.checkpoints.items():
-            metrics = json.loads(scores_of(checkpoint).read_text())["metrics"].values()
-            scores = {score: ends for metric in metrics for score, ends in metric["scores"].items()}
-            found[name] = {key: (float(v["value"]), v.get("low"), v.get("high")) for key, v in scores.items()}
+    def scores(self) -> dict[str, dict[str, Score]]:
+        """Scores of the runs by name, from the files beside the checkpoints."""
+        return {
+            run: {name: score for scores in metrics.values() for name, score in scores.items()}
+            for run, metrics in self._metrics().items()
+        }
+
+    def main_scores(self) -> dict[str, list[str]]:
+        """Names of each run's scores that are no detail of a metric."""
+        return {
+            run: [
+                name
+                for scores in metrics.values()
+                for number, name in enumerate(scores)
+                if not number or not DETAIL.search(name)
+            ]
+            for run, metrics in self._metrics().items()
+        }
+
+    def _metrics(self) -> dict[str, dict[str, dict[str, Score]]]:
+        found = {}
+        for run, checkpoint in self.checkpoints.items():
+            metrics = json.loads(scores_of(checkpoint).read_text())["metrics"]
+            found[run] = {
+                metric: {name: _score(**ends) for name, ends in content["scores"].items()}
+                for metric, content in metrics.items()
+            }
         return found
+
+
+def _score(value: float | str, low: float | str | None = None, high: float | str | None = None) -> Score:
+    """A score of a JSON file, where NaN and infinity are strings."""
+    return (float(value), None if low is None else float(low), None if high is None else float(high))
 
 
 TrackStudy = Callable[[StudyFindings], None]

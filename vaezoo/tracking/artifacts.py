@@ -133,7 +133,7 @@ def fetch(text: str) -> Path:
         raise
     except Exception as error:
         raise RuntimeError(
-            f"{text} could not be fetched ({reason(error)}): check its name, the network and `wandb login`, or give a file"
+            f"{text} could not be fetched ({reason(error)}): check name, network and `wandb login`, or give a file"
         ) from error
 
 

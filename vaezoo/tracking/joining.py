@@ -3,8 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,8 @@ def add_to_run(found: Additions) -> None:
     if not (note := read_note(folder)):
         return
     place = f"{found.command}/{found.checkpoint.stem}"
-    with joined(folder.path, note) as run:
+
+    def add(run: Any) -> None:
         row = {**_scores(found, place), **_tables(found, place, folder.title)}
         row |= changed_pictures(found.pictures, place, run)
         if row:
@@ -43,14 +43,16 @@ def add_to_run(found: Additions) -> None:
             name = f"{found.command}-{run.id}"
             run.log_artifact(stored_files(name, found.command, found.files, folder), aliases=[found.checkpoint.stem])
 
+    join_run(folder.path, note, add)
 
-@contextmanager
-def joined(folder: Path, note: Mapping[str, Any]) -> Iterator[Any]:
-    """A session of a run that is there already, online where that is possible; failures end the block with a warning.
+
+def join_run(folder: Path, note: Mapping[str, Any], add: Callable[[Any], None]) -> None:
+    """Go on with a run that is there already, online where that is possible; whatever fails is a warning.
 
     Args:
         folder: Where its files go.
         note: What it noted about itself.
+        add: Logs to the run.
     """
     before = os.environ.get("WANDB_DATA_DIR")
     os.environ["WANDB_DATA_DIR"] = str(folder / "wandb")  # copies of what is to be uploaded: beside the run
@@ -60,7 +62,7 @@ def joined(folder: Path, note: Mapping[str, Any]) -> Iterator[Any]:
         if run.disabled:
             return
         try:
-            yield run
+            add(run)
         finally:
             run.finish(exit_code=0)
         print(printable(f"W&B: added to {run.name or run.id}{_how_to_sync(folder, run)}"))

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from vaezoo.metrics.catalogue import DETAIL
 from vaezoo.runs.folder import RunFolder
 from vaezoo.study.findings import StudyFindings
 from vaezoo.tracking.notes import Note, read_note
@@ -41,7 +40,9 @@ def study_report(found: StudyFindings, project: str, entity: str) -> Any:
     ids = [str(note["id"]) for note in study_notes(found)]
 
     def grid(panels: list[Any], runs: list[str]) -> Any:
-        return wr.PanelGrid(runsets=[wr.Runset(name="study", filters=[expr.Metric("ID").isin(runs)])], panels=panels)
+        return wr.PanelGrid(
+            runsets=[wr.Runset(name="study", filters=expr.And(expr.Metric("ID").isin(runs)))], panels=panels
+        )
 
     scores = [grid([_bars(wr, found)], ids)]
     if own := read_note(RunFolder(found.folder)).get("id"):
@@ -67,9 +68,8 @@ def _bars(wr: Any, found: StudyFindings) -> Any:
     """Scores of the runs as `vaezoo evaluate` added them, without their details."""
     keys = {
         f"evaluate/{found.checkpoints[run].stem}/{score}": None
-        for run, scores in found.scores().items()
+        for run, scores in found.main_scores().items()
         for score in scores
-        if not DETAIL.search(score)
     }
     return wr.BarPlot(title="Scores", metrics=list(keys))
 

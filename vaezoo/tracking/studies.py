@@ -1,11 +1,12 @@
 """A study on Weights & Biases: one run of its own with the table of all scores, beside the runs that it trained."""
 
+from typing import Any
 from uuid import uuid4
 
 from vaezoo.runs.folder import RunFolder
 from vaezoo.study.findings import StudyFindings
 from vaezoo.tracking.artifacts import stored_files
-from vaezoo.tracking.joining import changed_pictures, joined
+from vaezoo.tracking.joining import changed_pictures, join_run
 from vaezoo.tracking.notes import Note, read_note, write_note
 from vaezoo.tracking.tables import score_table
 
@@ -29,8 +30,11 @@ def add_study(found: StudyFindings) -> None:
         "name": found.title,
         "job_type": "study",
     }
-    with joined(found.folder, note) as run:
+    plots = {path.name: path for path in found.plots}
+
+    def add(run: Any) -> None:
         write_note(folder, note)
-        plots = {path.name: path for path in found.plots}
         run.log({"study/scores": score_table(found.scores()), **changed_pictures(plots, "study", run)})
         run.log_artifact(stored_files(f"study-{run.id}", "study", found.files, folder))
+
+    join_run(found.folder, note, add)

@@ -10,11 +10,9 @@ from vaezoo.metrics.encoded import Encoded
 from vaezoo.metrics.protocols import DecodesLabels, EvaluationData, InfersLabels, NamesLabels, Split
 from vaezoo.metrics.scoring import Evaluation
 from vaezoo.models.base import VAE
+from vaezoo.study.findings import Score
 
 IMAGES = 32
-
-Score = tuple[float, float | None, float | None]
-"""A value, and the ends of its interval where it has one."""
 
 
 def scores_of_evaluation(found: Evaluation) -> dict[str, Score]:
