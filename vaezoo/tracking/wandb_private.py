@@ -20,7 +20,7 @@ def records(path: Path) -> Iterator[Any]:
     Args:
         path: `run-<id>.wandb`; where it was cut off, its records end.
     """
-    from wandb.proto.wandb_internal_pb2 import Record
+    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]  # generated
 
     data, at, parts = path.read_bytes(), _HEADER, b""  # W&B's own header is as long as LevelDB's
     while at + _HEADER <= len(data):
