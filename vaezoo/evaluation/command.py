@@ -55,8 +55,7 @@ def run_evaluate(
     additions: list[Additions] = []
     for path, label in zip(paths, _labels(paths), strict=True):
         data, settings = run_data.of(RunFolder.of(path))
-        found, pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
-        evaluations[label] = found.scores
+        evaluations[label], pools[label], found = _evaluated(path, data, settings, options, _json_path(path, paths))
         additions += [found] if options.wandb and is_tracked(path) else []
     _conclude(evaluations, pools, [_json_path(path, paths) for path in paths], options.output)
     for found in additions:
@@ -99,7 +98,7 @@ def _conclude(
 
 def _evaluated(
     path: Path, data: Any, settings: dict[str, Any], options: Namespace, target: Path
-) -> tuple[Additions, str]:
+) -> tuple[Evaluation, str, Additions]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = load(path).to(device if options.device == "auto" else options.device)
     require_fitting_images(path, model, data)
@@ -119,7 +118,8 @@ def _evaluated(
     pool = f"{found.images:,} {split} images of {type(data).__name__} ({data.source}), seed {options.seed}"
     known = [result.definition["images"] for result in found.results.values() if "images" in result.definition]
     additions = Additions(path, model, "evaluate", found, split, data, options.seed, files=[target])
-    return additions, f"{pool}; factors and labels are known of {min(known):,} of them" if known else pool
+    pool += f"; factors and labels are known of {min(known):,} of them" if known else ""
+    return found, pool, additions
 
 
 def _left_out(skipped: dict[str, str]) -> list[str]:

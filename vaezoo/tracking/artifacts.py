@@ -156,7 +156,7 @@ def _downloaded(artifact: Any, folder: Path) -> Path:
     for path in (*_beside(_NAMES, _NAMES.best), Path(checkpoints[0])):  # the checkpoint last: once there, all is
         if path.name in entries:
             artifact.get_entry(path.name).download(root=str(folder), skip_cache=True)
-    return folder / checkpoints[0]
+    return folder / str(checkpoints[0])
 
 
 def _note(address: Address, folder: RunFolder) -> None:
