@@ -41,7 +41,7 @@ def score_table(runs: Mapping[str, Mapping[str, Score]]) -> Any:
         *(f"{name}{end}" for name in names for end in ("", " low", " high") if not end or name in wide),
     ]
     rows = [
-        [run, *(value for name in names for value in scores.get(name, nothing)[: 3 if name in wide else 1])]
+        [run, *(value for name in names for value in scores.get(name, nothing)[: len(ends[name])])]
         for run, scores in runs.items()
     ]
     return wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
