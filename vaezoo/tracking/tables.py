@@ -36,10 +36,8 @@ def score_table(runs: Mapping[str, Mapping[str, Score]]) -> Any:
     names = dict.fromkeys(name for scores in runs.values() for name in scores)
     wide = [name for name in names if any(scores[name][1] is not None for scores in runs.values() if name in scores)]
     nothing: Score = (float("nan"), None, None)
-    columns: list[str | int] = [
-        "run",
-        *(f"{name}{end}" for name in names for end in ("", " low", " high") if not end or name in wide),
-    ]
+    ends = {name: ("", " low", " high") if name in wide else ("",) for name in names}
+    columns: list[str | int] = ["run", *(f"{name}{end}" for name in names for end in ends[name])]
     rows = [
         [run, *(value for name in names for value in scores.get(name, nothing)[: len(ends[name])])]
         for run, scores in runs.items()
