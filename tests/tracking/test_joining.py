@@ -52,6 +52,8 @@ def tracked(folder: Path) -> Path:
 
 
 def recorded(folder: Path) -> list[Recorded]:
+    """The sessions of a run, once W&B's process has written them out."""
+    wandb.teardown()
     return [session(path) for path in sessions(folder)]
 
 
@@ -77,6 +79,7 @@ def test_a_later_session_keeps_what_an_earlier_one_summed_up(checkpoint: Path) -
         training.define_metric("val/loss", summary="min,last")
         for loss in (3.0, 2.0, 5.0):
             training.log({"val/loss": loss})
+    wandb.teardown()
     assert waits_for_sync(folder)
     assert run(["traverse", f"--ckpt_path={checkpoint}", "--latents=z", "--steps=2", *DATA]) == 0
     _, found = recorded(folder)
