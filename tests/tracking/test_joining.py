@@ -211,3 +211,16 @@ def test_one_command_saves_the_report(tmp_path: Path, monkeypatch: pytest.Monkey
     for path in Path("out").glob("runs/*/*/wandb.json"):
         path.unlink()
     assert "WandbLogger" in attempt(["dashboard", "--report=out"])[1]
+
+
+def test_a_study_hands_the_option_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["study", "larvae_rates", "--dry_run"]) == 0
+    commands = [line for line in capsys.readouterr().out.splitlines() if " evaluate " in line]
+    assert commands
+    assert not any("--wandb" in line for line in commands)
+    assert run(["study", "larvae_rates", "--dry_run", "--wandb=false"]) == 0
+    commands = [line for line in capsys.readouterr().out.splitlines() if " evaluate " in line]
+    assert all("--wandb=false" in line for line in commands)
