@@ -27,7 +27,7 @@ def test_a_tracked_run_its_scores_and_its_report(tmp_path: Path, monkeypatch: py
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
     environment = os.environ | {"WANDB_MODE": "offline", "PYTHONPATH": str(ROOT), "WANDB__REQUIRE_LEGACY_SERVICE": ""}
-    args = ["fit", *SMALL, "--trainer.logger=WandbLogger", "--experiment=secret"]
+    args = ["fit", *SMALL, "--trainer.logger=WandbLogger", "--trainer.logger.log_model=all", "--experiment=secret"]
     code, said = command(args, tmp_path, environment)
     assert code == 0, said[-2000:]
     assert list(tmp_path.glob("runs/secret/*/wandb/offline-run-*/*.wandb")), "W&B has logged the run"
@@ -39,6 +39,7 @@ def test_a_tracked_run_its_scores_and_its_report(tmp_path: Path, monkeypatch: py
     for secret in (KEY, OTHER):
         assert files_with(secret, tmp_path) == []
         assert secret not in said
+    assert files_with(str(tmp_path / "home"), tmp_path / "runs") == []
 
 
 def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:

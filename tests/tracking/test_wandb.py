@@ -21,6 +21,8 @@ from vaezoo import metrics
 from vaezoo.cli.main import run
 from vaezoo.models import VAE
 from vaezoo.tracking import dashboard, wandb as tracking
+from vaezoo.tracking.notes import without_home
+from vaezoo.tracking.wandb_private import records, sessions
 
 pytestmark = pytest.mark.xdist_group("wandb")  # one worker makes what all of them read
 
@@ -110,6 +112,41 @@ def test_resuming_goes_into_the_same_run_and_repeating_does_not(folder: Path, re
     assert recorded.run.run_id not in (the_run(folder, "first") / "config.yaml").read_text()
 
 
+def test_a_run_does_not_name_the_machine(folder: Path) -> None:
+    (path,) = sessions(the_run(folder, "first"))
+    found = [record.environment for record in records(path) if record.HasField("environment")]
+    assert {"python", ""} >= {environment.executable for environment in found}
+    assert {"vaezoo", ""} >= {environment.program for environment in found}
+    assert not any(environment.host for environment in found)
+    assert not any(record.run.host for record in records(path) if record.HasField("run"))
+    stored = list((the_run(folder, "first") / "wandb").glob("stored-*"))
+    assert not stored  # checkpoints are not uploaded unless that is asked for
+
+
+def test_predicting_without_login_is_logged_offline(folder: Path) -> None:
+    first = the_run(folder, "first")
+    again = [f"--config={first}/config.yaml", f"--ckpt_path={first}/checkpoints/last.ckpt", "--experiment=codes"]
+    said = vaezoo(folder, "predict", *again, "--trainer.limit_predict_batches=1")
+    assert len([line for line in said.splitlines() if "WARNING the run is logged offline" in line]) == 1
+    assert (read(the_run(folder, "codes")).run.job_type, (the_run(folder, "codes") / "codes.npy").is_file()) == (
+        "predict",
+        True,
+    )
+
+
+@pytest.mark.parametrize(("given", "policy"), [({}, False), ({"log_model": True}, True), ({"log_model": "all"}, "all")])
+def test_checkpoints_are_stored_by_vaezoo(given: dict[str, Any], policy: Any, tmp_path: Path) -> None:
+    logger = Namespace(init_args=Namespace(save_dir=".", **given))
+    assert tracking.fill_in_logger(logger, tmp_path, "new", "fit", None) == policy
+    assert logger.init_args.log_model is False  # Lightning's logger would upload them again
+
+
+def test_home_folders_are_not_named() -> None:
+    home = str(Path.home())
+    given = {"a": [f"{home}/data", f"--runs_dir={home}"], "b": f"{home}work", "c": 3}
+    assert without_home(given) == {"a": ["~/data", "--runs_dir=~"], "b": f"{home}work", "c": 3}
+
+
 @pytest.mark.parametrize(
     ("command", "given", "expected"),
     [
@@ -122,7 +159,7 @@ def test_resuming_goes_into_the_same_run_and_repeating_does_not(folder: Path, re
 def test_which_run_is_continued(
     command: str, given: dict[str, str], expected: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracking, "_can_log_in", lambda: True)
+    monkeypatch.setattr(tracking, "can_log_in", lambda: True)
     (tmp_path / "wandb.json").write_text(json.dumps({"id": "abc", "group": "old", "name": "first", "project": "p"}))
     logger = Namespace(init_args=Namespace(save_dir=".", **given))
     tracking.fill_in_logger(logger, tmp_path / "run", "new", command, str(tmp_path / "checkpoints" / "last.ckpt"))

@@ -124,6 +124,10 @@ def _no_settings(value: str) -> str:
     return f"the configuration file holds {value!r} and no settings: it needs the sections model, data and trainer"
 
 
+def _not_literal(choices: str, value: str) -> str:
+    return _no_choice(value.strip(), choices)
+
+
 def _missing(names: str) -> str:
     options = " and ".join(f"--{name.rpartition('.')[2].strip()}" for name in names.split(","))
     return f"{options} missing: give --config FILE, or a name that vaezoo experiments lists, or {options} by name"
@@ -131,10 +135,6 @@ def _missing(names: str) -> str:
 
 def _not_yaml(problem: str) -> str:
     return f"the configuration file is not valid YAML: {' '.join(problem.split())}"
-
-
-def _no_section(value: str) -> str:
-    return f"expected settings by name, got {_short(value)!r}"
 
 
 _EXPLANATIONS: dict[str, Callable[..., str]] = {
@@ -152,14 +152,10 @@ _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"class_path '([^']+)':\s+'(\w+)' object has no attribute 'keys'": _no_arguments,
     r"(?:argument of type '\w+' is not|unhashable type)(?s:.*?)Given value: ([^\n]*)": _no_name,
     r"Unexpected config: ((?s:.+))": _no_settings,
-    r"Unable to load config '?([^\n]*)": _no_section,
+    r"Unable to load config '?([^\n]*)": lambda value: f"expected settings by name, got {_short(value)!r}",
     r"Expected an? <class '(?!NoneType)([^']+)'>\. Got value: ?([^\n]*)": _wrong_type,
-    r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": lambda choices, value: _no_choice(
-        value.strip(), choices
-    ),
-    r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": lambda choices, value: _no_choice(
-        value.strip(), choices
-    ),
+    r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": _not_literal,
+    r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": _not_literal,
     r"required: ([^\n]+)": _missing,
     r"(?s)Problems parsing config: (.+)": _not_yaml,
     r"Not a valid subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _no_kind,

@@ -26,17 +26,20 @@ from vaezoo.runs.resuming import NothingToDo
 from vaezoo.study.command import run_study
 from vaezoo.study.reproduce import run_reproduce
 from vaezoo.text import printable
+from vaezoo.tracking.artifacts import fetch_named
 from vaezoo.tracking.dashboard import run_dashboard
+from vaezoo.tracking.joining import add_to_run
+from vaezoo.tracking.studies import add_study
 
 COMMANDS = ("fit", "validate", "test", "predict")
 OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    "evaluate": partial(run_evaluate, data_class=ImageDataModule, read_table=read_table),
-    "figure": partial(run_figure, data_class=ImageDataModule),
-    "traverse": partial(run_traverse, data_class=ImageDataModule),
+    "evaluate": partial(run_evaluate, data_class=ImageDataModule, read_table=read_table, track=add_to_run),
+    "figure": partial(run_figure, data_class=ImageDataModule, track=add_to_run),
+    "traverse": partial(run_traverse, data_class=ImageDataModule, track=add_to_run),
     "report": partial(run_report, data_class=ImageDataModule),
     "dashboard": run_dashboard,
-    "study": run_study,
-    "reproduce": run_reproduce,
+    "study": partial(run_study, track=add_study),
+    "reproduce": partial(run_reproduce, track=add_study),
     "experiments": run_experiments,
 }
 
@@ -47,7 +50,7 @@ def run(args: list[str]) -> int:
     try:
         own, modules, debug = split_common_options(args)
         with console(debug), imported(modules):
-            _run_command(own)
+            _run_command(fetch_named(own))
     except NothingToDo as reason:
         print(printable(reason))
     except KeyboardInterrupt:

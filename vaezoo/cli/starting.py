@@ -39,7 +39,7 @@ def add_start_options(parser: LightningArgumentParser) -> None:
         "--init_from",
         type=str | None,
         default=None,
-        help="Checkpoint, or run, whose weights a new fit starts with, as far as they fit; a run that continues does not.",
+        help="Checkpoint, or run, whose weights a new fit starts with, as far as they fit; a continued run does not.",
     )
     parser.add_argument(
         "--freeze_encoder",

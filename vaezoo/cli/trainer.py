@@ -35,7 +35,8 @@ from vaezoo.runs.loggers import fill_in_paths, log_settings
 from vaezoo.runs.options import checkpoint_in
 from vaezoo.runs.resuming import local_path, open_checkpoint, require_same_model
 from vaezoo.specs import find, import_options, with_public_names
-from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run
+from vaezoo.tracking.artifacts import Policy
+from vaezoo.tracking.wandb import Facts, fill_in_logger, start_run, store_at_the_end
 
 set_parsing_settings(add_print_completion_argument=True)
 _load_yaml = get_loader("yaml")
@@ -57,6 +58,7 @@ class ZooCLI(LightningCLI):
     run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
     _parsers: tuple[LightningArgumentParser, ...] = ()  # one a subcommand
+    _stored: Policy = False  # checkpoints for Weights & Biases
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
@@ -136,7 +138,8 @@ class ZooCLI(LightningCLI):
             if isinstance(logger, Namespace) and logger.class_path.endswith(".WandbLogger"):
                 if config.name and logger.init_args.get("name") is None:
                     logger.init_args.name = config.name
-                fill_in_logger(logger, self.run_dir, config.experiment, str(self.subcommand), config.get("ckpt_path"))
+                command, checkpoint = str(self.subcommand), config.get("ckpt_path")
+                self._stored = fill_in_logger(logger, self.run_dir, config.experiment, command, checkpoint)
             elif isinstance(logger, Namespace):
                 fill_in_paths(logger, self.run_dir, config.experiment)
 
@@ -202,7 +205,7 @@ class ZooCLI(LightningCLI):
         for logger in trainer.loggers:
             if isinstance(logger, RunLog):
                 _ = logger.experiment  # comes first: it takes files in its folder for those of an earlier run
-            if isinstance(logger, WandbLogger) and trainer.is_global_zero and self.subcommand != "predict":
+            if isinstance(logger, WandbLogger) and trainer.is_global_zero:
                 complete = json.loads(self.parser.dump(self.config, format="json"))[self.subcommand]
                 start_run(logger, self.run_dir, facts, complete)
             log_settings(logger, {**self.model.hparams, **facts._asdict(), **settings_of(config)})
@@ -238,3 +241,4 @@ class ZooCLI(LightningCLI):
             print(f"run: {self.run_dir}")
             for picture in RunFolder(self.run_dir).all_pictures():
                 print(f"     {picture}")
+            store_at_the_end(self.trainer, self.model, RunFolder(self.run_dir), self._stored)

@@ -17,6 +17,7 @@ from vaezoo.metrics.catalogue import METRICS
 from vaezoo.metrics.functional.places import BINS
 from vaezoo.metrics.given import evaluate as evaluate_codes
 from vaezoo.metrics.scoring import Evaluation
+from vaezoo.runs.additions import Additions, Track, add_tracking_option, is_tracked
 from vaezoo.runs.data import RunData, require_fitting_images, split_data_options
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.loading import load
@@ -24,13 +25,16 @@ from vaezoo.runs.options import CommandParser, checkpoint_in
 from vaezoo.text import printable
 
 
-def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule], read_table: ReadTable) -> None:
+def run_evaluate(
+    args: Sequence[str], data_class: type[LightningDataModule], read_table: ReadTable, track: Track
+) -> None:
     """Score each checkpoint or file of codes, print one table, and leave `metrics.json` beside each.
 
     Args:
         args: Command line after `vaezoo evaluate`.
         data_class: Base of the datamodules to choose from.
         read_table: Reads tables of codes.
+        track: Adds the scores of a checkpoint to its run on Weights & Biases.
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
@@ -49,11 +53,15 @@ def run_evaluate(args: Sequence[str], data_class: type[LightningDataModule], rea
             raise FileNotFoundError(f"no checkpoint at {path}")
     tables_at(options.output)
     run_data, evaluations, pools = RunData(data_class, data_args), {}, {}
+    additions: list[Additions] = []
     for path, label in zip(paths, _labels(paths), strict=True):
         data, settings = run_data.of(RunFolder.of(path))
-        evaluations[label], pools[label] = _evaluated(path, data, settings, options, _json_path(path, paths))
+        evaluations[label], pools[label], found = _evaluated(path, data, settings, options, _json_path(path, paths))
+        additions += [found] if options.wandb and is_tracked(path) else []
     written = list(dict.fromkeys(_json_path(path, paths) for path in paths))
     _conclude(evaluations, pools, written, named, options.output)
+    for found in additions:
+        track(found)
 
 
 def _run_codes(options: Namespace, data_args: Sequence[str], read_table: ReadTable) -> None:
@@ -104,7 +112,7 @@ def _conclude(
 
 def _evaluated(
     path: Path, data: Any, settings: dict[str, Any], options: Namespace, target: Path
-) -> tuple[Evaluation, str]:
+) -> tuple[Evaluation, str, Additions]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = load(path).to(device if options.device == "auto" else options.device)
     require_fitting_images(path, model, data)
@@ -131,7 +139,9 @@ def _evaluated(
     write_json(target, found, record)
     pool = f"{found.images:,} {split} images of {type(data).__name__} ({data.source}), seed {options.seed}"
     known = [result.definition["images"] for result in found.results.values() if "images" in result.definition]
-    return found, f"{pool}; factors and labels are known of {min(known):,} of them" if known else pool
+    additions = Additions(path, model, "evaluate", found, split, data, options.seed, files=[target])
+    pool += f"; factors and labels are known of {min(known):,} of them" if known else ""
+    return found, pool, additions
 
 
 def _left_out(evaluations: Mapping[str, Evaluation]) -> list[str]:
@@ -193,6 +203,7 @@ def _parser() -> CommandParser:
         type=str | None,
         help="Table to write: NAME.csv, NAME.tex, or NAME for both; nothing is written over.",
     )
+    add_tracking_option(parser, "the scores of a checkpoint")
     return parser
 
 

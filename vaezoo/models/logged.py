@@ -32,14 +32,14 @@ class Logged(LightningModule):
         """
         self.latest = {**self.latest, **{name: value.detach() for name, value in terms.items()}}
         if has_trainer(self) and reads_training_values(self.trainer):
-            self._send("train", terms, size, prog_bar=True)
-            self._send("train", details, size)
+            self.log_dict(_named("train", terms), prog_bar=True, batch_size=size)
+            self.log_dict(_named("train", details), batch_size=size)
 
     def log_evaluation(self, stage: str, values: Mapping[str, Tensor], size: int) -> None:
         """Log values of a validation or a test: their means over all images and ranks."""
         if has_trainer(self):
-            self._send(stage, values, size, sync_dist=True)
+            self.log_dict(_named(stage, values), batch_size=size, sync_dist=True)
 
-    def _send(self, stage: str, values: Mapping[str, Tensor], size: int, **options: bool) -> None:
-        named = {f"{stage}/{name}": value.detach() for name, value in values.items()}
-        self.log_dict(named, batch_size=size, **options)
+
+def _named(stage: str, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{stage}/{name}": value.detach() for name, value in values.items()}

@@ -11,6 +11,7 @@ from lightning.pytorch import LightningDataModule
 from vaezoo.pictures.figures import add_style_options, names_file, style_of
 from vaezoo.pictures.kinds import IMAGES, KINDS, LISTED, Kind
 from vaezoo.pictures.subjects import Subject
+from vaezoo.runs.additions import Additions, Track, add_tracking_option, is_tracked
 from vaezoo.runs.data import RunData, split_data_options
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
@@ -25,35 +26,41 @@ EPILOG = f"""\
 """
 
 
+SHOWN = (".png", ".gif")
+"""Files that trackers show."""
+
+
 class _Help(RawDescriptionHelpFormatter, DefaultHelpFormatter):
     """Keeps the lines of the kinds."""
 
 
-def run_figure(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
+def run_figure(args: Sequence[str], data_class: type[LightningDataModule], track: Track) -> None:
     """Draw one kind of figure of runs.
 
     Args:
         args: Command line after `vaezoo figure`.
         data_class: Base of the datamodules to choose from.
+        track: Adds the figures to the run.
     """
     own, data_args = split_data_options(args)
     options = _figure_parser().parse_args(own)
-    _draw(options.runs, options, RunData(data_class, data_args))
+    _draw(options.runs, options, RunData(data_class, data_args), track)
 
 
-def run_traverse(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
+def run_traverse(args: Sequence[str], data_class: type[LightningDataModule], track: Track) -> None:
     """Draw one kind of figure of checkpoints: `vaezoo figure`, of kind units by default.
 
     Args:
         args: Command line after `vaezoo traverse`.
         data_class: Base of the datamodules to choose from.
+        track: Adds the figures of a checkpoint to its run on Weights & Biases.
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
-    _draw(options.ckpt_path, options, RunData(data_class, data_args))
+    _draw(options.ckpt_path, options, RunData(data_class, data_args), track)
 
 
-def _draw(runs: Sequence[str], options: Namespace, data: RunData) -> None:
+def _draw(runs: Sequence[str], options: Namespace, data: RunData, track: Track) -> None:
     checkpoints = [Path(checkpoint_in(run)) for run in runs]
     if options.image_indices is None:
         options.image_indices = list(range(IMAGES.get(options.kind, 1)))
@@ -66,6 +73,9 @@ def _draw(runs: Sequence[str], options: Namespace, data: RunData) -> None:
         drawn = KINDS[options.kind](subjects, options)
     files = style.save(drawn, output)
     print(printable(f"{options.kind}: {output}" + (f" ({len(files)} files)" if not names_file(output) else "")))
+    if options.wandb and len(subjects) == 1 and is_tracked(subjects[0].path):  # figures of several are of no one run
+        pictures = {file.name: file for file in files if file.suffix in SHOWN}
+        track(Additions(subjects[0].path, subjects[0].model, "traverse", pictures=pictures))
 
 
 def _check(checkpoints: Sequence[Path], options: Namespace) -> None:
@@ -148,3 +158,4 @@ def _add_options(parser: CommandParser) -> None:
     )
     add_style_options(parser)
     add("--row_names", nargs="+", type=str, help="Names of rows; see below. $…$ is math, except in PNG of no --width.")
+    add_tracking_option(parser, "the figures of one checkpoint")

@@ -10,10 +10,12 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from vaezoo.pictures.figures import add_style_options, style_of
+from vaezoo.runs.additions import add_tracking_option
 from vaezoo.runs.experiments import find_experiment
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.options import CommandParser
 from vaezoo.study.file import Study, read_study
+from vaezoo.study.findings import StudyFindings, TrackStudy
 from vaezoo.study.folder import JobFolder
 from vaezoo.study.grid import Run, expand, text
 from vaezoo.study.job import Job
@@ -29,11 +31,12 @@ again: give the same command to go on with a study that was interrupted, or afte
 see that folder."""
 
 
-def run_study(args: Sequence[str]) -> None:
+def run_study(args: Sequence[str], track: TrackStudy) -> None:
     """Run what is left of a study, and write its tables.
 
     Args:
         args: Command line after `vaezoo study`.
+        track: Adds the results to Weights & Biases, where the runs are.
     """
     options = _parser().parse_args(list(args))
     study = read_study(Path(find_experiment(options.study, "studies")))
@@ -46,15 +49,16 @@ def run_study(args: Sequence[str]) -> None:
     elif options.dry_run:
         _print_commands(runs, _jobs(study, runs, _output(study, options), options))
     else:
-        run_all(study, options)
+        run_all(study, options, track)
 
 
-def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
+def run_all(study: Study, options: Namespace, track: TrackStudy) -> dict[str, dict[str, Any]]:
     """Run what is left of a study, and write its tables.
 
     Args:
         study: The study.
         options: What `add_options` has added.
+        track: Adds the results to Weights & Biases, where the runs are.
 
     Returns:
         Results of all runs by name, each with its `place` in the grid and its folder as `path`.
@@ -89,6 +93,10 @@ def run_all(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
         lines = [f"{name}: {reason}", *JobFolder(jobs[name].folder).last_lines().splitlines()]
         print("", *map(printable, lines), sep="\n", file=sys.stderr)
     redraw(study, runs, options)
+    if options.wandb:
+        checkpoints = {name: output / result["checkpoint"] for name, result in results.items()}
+        plots = sorted((output / "plots").glob("*.png"))
+        track(StudyFindings(f"{study.name}, budget {options.budget}", output, checkpoints, written, plots))
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")
     places = {run.name: {"part": run.part, "place": run.place} for run in runs}
@@ -126,7 +134,7 @@ def _jobs(study: Study, runs: list[Run], output: Path, options: Namespace) -> di
             folder=output / "runs" / run.experiment,
             identity=run.identity,
             fit=run.fit(output / "runs"),
-            scores=run.scores(),
+            scores=run.scores() if options.wandb else ["evaluate", "--wandb=false", *run.scores()[1:]],
             cpus=cpus,
             gpus=study.gpus if options.gpus_per_run is None else options.gpus_per_run,
             hang_seconds=60 * options.hang_minutes,
@@ -189,3 +197,4 @@ def add_options(parser: ArgumentParser) -> None:
         default=2,
         help="How often a failed run is tried again, from its last checkpoint; one that fails twice alike is given up.",
     )
+    add_tracking_option(parser, "the scores of each checkpoint, and a table of all,")

@@ -15,6 +15,7 @@ from vaezoo.runs.options import CommandParser
 from vaezoo.study.command import add_options, redraw, run_all
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
+from vaezoo.study.findings import TrackStudy
 from vaezoo.study.grid import expand
 from vaezoo.text import did_you_mean
 
@@ -26,11 +27,12 @@ experiments/expected.json; the exit code is 1 where one is out of its tolerance.
 in experiments/results beside what the papers print."""
 
 
-def run_reproduce(args: Sequence[str]) -> None:
+def run_reproduce(args: Sequence[str], track: TrackStudy) -> None:
     """Run a study at one of its budgets and compare it with what is expected, or print what was recorded.
 
     Args:
         args: Command line after `vaezoo reproduce`.
+        track: Adds the results to Weights & Biases, where the runs are.
     """
     options = _parser().parse_args(list(args))
     folder = experiments_folder()
@@ -47,7 +49,7 @@ def run_reproduce(args: Sequence[str]) -> None:
     if options.plots_only:
         redraw(study, expand(study, options.budget), options)
         return
-    results = run_all(study, options)
+    results = run_all(study, options, track)
     record = _record(options.name, options.budget, results)
     if options.record:
         file = folder / RESULTS / f"{options.name}-{options.budget}.json"

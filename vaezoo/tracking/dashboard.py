@@ -1,41 +1,19 @@
-"""`vaezoo dashboard`: a workspace on Weights & Biases that compares runs."""
+"""`vaezoo dashboard`: a workspace on Weights & Biases that compares runs, or the report of a study."""
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from vaezoo.callbacks.evaluation import DEFAULT_SCORES
-from vaezoo.metrics.catalogue import METRICS, family, higher_is_better
+from vaezoo.metrics.catalogue import METRICS
 from vaezoo.runs.options import CommandParser
+from vaezoo.study.findings import StudyFindings
+from vaezoo.tracking.panels import KL, RECONSTRUCTION, SCORE_FAMILIES, line_panels, media_panels
+from vaezoo.tracking.report import study_notes, study_report
 from vaezoo.tracking.wandb import LOSSES, SCORES, STEP
 
 NAME = "vaezoo: compare runs"
-# Titles, and what the names of the metrics match; a model logs those of its own terms.
-RECONSTRUCTION = {
-    "Loss, validation": "val/loss",
-    "Reconstruction, validation": "val/recon",
-    "Reconstruction, training": "train/recon",
-    "Reconstruction in nats, where the loss is scaled": "val/recon/nats",
-}
-KL = {
-    "KL in nats, validation": "val/(kl|capacity_).*/nats",
-    "KL in nats, training": "train/(kl|capacity_).*/nats",
-    "Capacity in nats": "train/capacity_.*/capacity",
-    "Total correlation and its neighbours": "val/tc/.*",
-    "Covariance": "val/covariance/.*",
-    "Labels": "val/labels/.*",
-}
-_METRICS = [name for name in METRICS if higher_is_better(name)]
-SCORE_FAMILIES = {title: [name for name in _METRICS if family(name) == title] for title in map(family, _METRICS)}
-PICTURES = {
-    "Reconstructions": ["reconstructions"],
-    "Traversals": [f"traversals_{name}{start}" for name in ("z", "u", "c") for start in ("", "_prior")],
-    "Labels": ["label_traversals"],
-    "Classes": ["samples_c0", "prior_u0", "transfers"],
-    "Nats of each unit": ["nats_z", "nats_u", "nats_c"],
-    "Codes over positions": ["position_maps"],
-    "Samples of the prior": ["samples"],
-}
 COLUMNS = (
     *("config:family", "config:dataset", "config:data_source", "config:seed"),
     *(f"summary:{name}.min" for name in LOSSES),
@@ -49,19 +27,6 @@ def workspace(project: str, entity: str) -> Any:
     from wandb_workspaces import workspaces as ws
     from wandb_workspaces.reports.v2 import interface as wr
 
-    def lines(panels: dict[str, str]) -> list[Any]:
-        return [
-            wr.LinePlot(title=title, x=STEP, metric_regex=f"^{pattern}$", groupby_rangefunc="minmax")
-            for title, pattern in panels.items()
-        ]
-
-    def media(*titles: str) -> list[Any]:
-        keys = {title: [f"pictures/{name}" for name in PICTURES[title]] for title in titles}
-        return [
-            wr.MediaBrowser(title=title, media_keys=names, grid_x_axis="step", grid_y_axis="run")
-            for title, names in keys.items()
-        ]
-
     families = {title: f"val/({'|'.join(names)})(_.*)?" for title, names in SCORE_FAMILIES.items()}
     bars = wr.BarPlot(title="Scores", metrics=list(SCORES), groupby="Group", groupby_rangefunc="minmax")
     return ws.Workspace(
@@ -69,12 +34,14 @@ def workspace(project: str, entity: str) -> Any:
         project=project,
         name=NAME,
         sections=[
-            ws.Section("Reconstruction", [*lines(RECONSTRUCTION), *media("Reconstructions")], is_open=True),
-            ws.Section("KL and capacity", [*lines(KL), *media("Nats of each unit")], is_open=True),
-            ws.Section("Disentanglement scores", [bars, *lines(families)], is_open=True),
+            ws.Section(
+                "Reconstruction", [*line_panels(RECONSTRUCTION), *media_panels("Reconstructions")], is_open=True
+            ),
+            ws.Section("KL and capacity", line_panels(KL) + media_panels("Nats of each unit"), is_open=True),
+            ws.Section("Disentanglement scores", [bars, *line_panels(families)], is_open=True),
             ws.Section(
                 "Traversals",
-                media("Traversals", "Labels", "Classes", "Codes over positions", "Samples of the prior"),
+                media_panels("Traversals", "Labels", "Classes", "Codes over positions", "Samples of the prior"),
                 is_open=True,
             ),
         ],
@@ -84,16 +51,22 @@ def workspace(project: str, entity: str) -> Any:
 
 
 def run_dashboard(args: Sequence[str]) -> None:
-    """Create the dashboard in a project on Weights & Biases.
+    """Create the dashboard of a project on Weights & Biases, or the report of a study.
 
     Args:
         args: Command line after `vaezoo dashboard`.
     """
-    parser = CommandParser(prog="vaezoo dashboard", description="Create a workspace on W&B that compares runs.")
+    parser = CommandParser(
+        prog="vaezoo dashboard",
+        description="Create a workspace on W&B that compares runs, or a report of a study.",
+    )
     project = os.environ.get("WANDB_PROJECT", "vaezoo")
-    parser.add_argument("--project", type=str, default=project, help="Project of the runs.")
+    parser.add_argument("--project", type=str, default=project, help="Project of the runs; a study knows its own.")
     parser.add_argument("--entity", type=str | None, help="User or team; your default one where not given.")
+    parser.add_argument("--report", type=str | None, help="Folder of a study, to write a report of its runs instead.")
     options = parser.parse_args(list(args))
+    found = StudyFindings.read(Path(options.report)) if options.report else None
+    note = study_notes(found)[0] if found else {}
     try:
         import wandb_workspaces  # noqa: F401
     except ModuleNotFoundError as error:
@@ -102,5 +75,6 @@ def run_dashboard(args: Sequence[str]) -> None:
 
     if not wandb.login(prompt=False):
         raise RuntimeError("not logged in to Weights & Biases: run `wandb login` first")
-    entity = str(options.entity or wandb.Api().default_entity)
-    print(workspace(options.project, entity).save().url)
+    entity = str(options.entity or note.get("entity") or wandb.Api().default_entity)
+    made = study_report(found, note.get("project") or options.project, entity) if found else None
+    print((made or workspace(options.project, entity)).save().url)

@@ -1,6 +1,5 @@
 """Runs on Weights & Biases: what they are found by, how they go on, and what happens without login or network."""
 
-import json
 import os
 import re
 import subprocess
@@ -8,15 +7,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsonargparse import Namespace
-from lightning.pytorch import LightningDataModule
+from lightning.pytorch import LightningDataModule, Trainer
 from lightning.pytorch.loggers import WandbLogger
-from lightning.pytorch.utilities import rank_zero_only
+from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 
 from vaezoo.metrics.catalogue import METRICS, higher_is_better, score_names
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import log_offline
-from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
+from vaezoo.tracking.artifacts import Policy, store_checkpoints
+from vaezoo.tracking.notes import nameless_arguments, read_note, reason, without_home, write_note
+from vaezoo.tracking.wandb_private import NAMELESS
 
 STEP = "trainer/global_step"
 LOSSES = ("val/loss", "val/recon")
@@ -24,7 +25,8 @@ LOSSES = ("val/loss", "val/recon")
 SCORES = tuple(f"val/{score}" for name in METRICS if higher_is_better(name) for score in score_names(name))
 """Scores that are better the higher they are, as `EvaluateDisentanglement` logs them."""
 
-_PATIENCE = {"init_timeout": 20.0, "finish_timeout": 600.0}  # seconds that a bad network may hold up a run
+# Seconds that a bad network may hold up a run, and what W&B would tell of the machine.
+_SETTINGS = {"init_timeout": 20.0, "finish_timeout": 600.0, **NAMELESS}
 
 
 class Facts(NamedTuple):
@@ -56,7 +58,7 @@ class Facts(NamedTuple):
         return (self.family, self.paper, dataset, f"source: {self.data_source}", *seed)
 
 
-def fill_in_logger(logger: Namespace, folder: Path, experiment: str, command: str, checkpoint: str | None) -> None:
+def fill_in_logger(logger: Namespace, folder: Path, experiment: str, command: str, checkpoint: str | None) -> Policy:
     """Fill in what the user left open in the configuration of a `WandbLogger`.
 
     A fit or a test that starts from a checkpoint goes on with the run that wrote it. Runs of one experiment, its seeds
@@ -68,12 +70,15 @@ def fill_in_logger(logger: Namespace, folder: Path, experiment: str, command: st
         experiment: Name of the group.
         command: `fit`, `validate`, `test` or `predict`.
         checkpoint: Checkpoint to start from.
+
+    Returns:
+        Which checkpoints to store when training ends; Lightning's logger, which knows less about them, stores none.
     """
     args = logger.init_args
     _refuse_keys(args.get("settings"))
-    earlier = _note(checkpoint) if checkpoint and command in ("fit", "test") else {}
+    earlier = read_note(RunFolder.of(checkpoint)) if checkpoint and command in ("fit", "test") else {}
     if args.get("save_dir") == ".":
-        args.save_dir = str(folder)
+        args.save_dir = os.path.relpath(folder)
     if args.get("project") == "lightning_logs":  # the default of older versions
         args.project = None
     if args.get("version") is None and args.get("id") is None:
@@ -84,13 +89,16 @@ def fill_in_logger(logger: Namespace, folder: Path, experiment: str, command: st
         "name": earlier.get("name") or f"{experiment}-{folder.name}",
         "group": earlier.get("group") or experiment,
         "job_type": "fit" if earlier else command,
-        "settings": _PATIENCE,
+        "settings": dict(_SETTINGS),
     }
     for key, value in left_open.items():
         if args.get(key) is None:
             args[key] = value
-    if command != "predict" and not args.get("offline") and args.get("mode") is None and not _can_log_in():
+    if not args.get("offline") and args.get("mode") is None and not can_log_in():
         args.mode = "offline"
+    policy: Policy = args.get("log_model") or False
+    args.log_model = False
+    return policy
 
 
 def _refuse_keys(settings: Any) -> None:
@@ -118,13 +126,38 @@ def start_run(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str,
         return
     run.tags = tuple(dict.fromkeys((*(run.tags or ()), *facts.tags())))
     commits = {"git_commit": commit(Path.cwd()), "vaezoo_commit": commit(Path(__file__).parent, tracked=__file__)}
-    run.config.update({**facts._asdict(), **commits, "run_dir": str(folder), "cli": config}, allow_val_change=True)
+    origin = without_home({"run_dir": str(folder), "cli": config})
+    run.config.update({**facts._asdict(), **commits, **origin}, allow_val_change=True)
     for names, best in ((LOSSES, "min"), (SCORES, "max")):
         for name in names:
             run.define_metric(name, step_metric=STEP, summary=f"{best},last")
     note = {key: getattr(run, key) or None for key in ("id", "entity", "project", "group", "name")}
-    with atomic_write(RunFolder(folder).tracking) as draft:
-        draft.write_text(json.dumps(note, indent=2) + "\n")
+    write_note(RunFolder(folder), note)
+
+
+def store_at_the_end(trainer: Trainer, model: VAE, folder: RunFolder, policy: Policy) -> None:
+    """Store the checkpoints of a training that has ended, on the run of each `WandbLogger`; a failure is a warning.
+
+    Args:
+        trainer: The Trainer, with its last scores.
+        model: Its model.
+        folder: The run's folder.
+        policy: Which checkpoints.
+    """
+    data = getattr(trainer, "datamodule", None)
+    facts = {
+        "class": type(model).__name__,
+        "data": type(data).__name__,
+        "source": getattr(data, "source", None),
+        "step": int(model.step),
+        "scores": {name: float(score) for name, score in sorted(trainer.callback_metrics.items())},
+    }
+    for logger in trainer.loggers if policy else ():
+        if isinstance(logger, WandbLogger):
+            try:
+                store_checkpoints(logger.experiment, folder, policy, facts)
+            except Exception as error:  # the training is done, and its checkpoints lie here
+                rank_zero_warn(f"no checkpoint was stored on W&B: {reason(error)}")
 
 
 def commit(folder: Path, tracked: str | None = None) -> str | None:
@@ -147,14 +180,8 @@ def _git(folder: Path, *args: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
 
-def _note(checkpoint: str) -> dict[str, str | None]:
-    """What the run that wrote a checkpoint noted about itself; empty where it was not tracked."""
-    note = RunFolder.of(checkpoint).tracking
-    return dict(json.loads(note.read_text())) if note.is_file() else {}
-
-
 @rank_zero_only
-def _can_log_in() -> bool:
+def can_log_in() -> bool:
     """Whether W&B knows a key; it is never asked for, since that would block."""
     import wandb
 
@@ -163,23 +190,24 @@ def _can_log_in() -> bool:
     try:
         if wandb.login(prompt=False, verify=False):
             return True
-        reason = "no login (`wandb login` makes one)"
+        why = "no login (`wandb login` makes one)"
     except Exception as error:
-        reason = str(error)
-    _warn_offline(reason)
+        why = reason(error)
+    _warn_offline(why)
     return False
 
 
 def _started(logger: WandbLogger) -> Any:
-    try:
-        return logger.experiment
-    except Exception as error:  # a wrong key, no network, a server in trouble: none of them is worth a training
-        _warn_offline(str(error) or type(error).__name__)
-        log_offline(logger)
-        return logger.experiment
+    with nameless_arguments():
+        try:
+            return logger.experiment
+        except Exception as error:  # a wrong key, no network, a server in trouble: none of them is worth a training
+            _warn_offline(reason(error))
+            log_offline(logger)
+            return logger.experiment
 
 
-def _warn_offline(reason: str) -> None:
+def _warn_offline(why: str) -> None:
     import wandb
 
-    wandb.termwarn(f"the run is logged offline; `wandb sync` uploads it later. Reason: {' '.join(reason.split())}")
+    wandb.termwarn(f"the run is logged offline; `wandb sync` uploads it later. Reason: {why}")
