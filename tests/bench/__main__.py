@@ -4,11 +4,12 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.bench import caches, data, guard, metrics, overhead, pictures, steps, training
+from tests.bench import caches, data, guard, metrics, overhead, pictures, steps, tracking, training
 
 BENCHMARKS = {
     "overhead": overhead.run,
     "training": training.run,
+    "tracking": tracking.run,
     "guard": guard.run,
     "regularizers": steps.run,
     "scaling": steps.run_scaling,

@@ -26,7 +26,8 @@ from vaezoo.models import BetaVAE
 from vaezoo.nn.networks import DenseNetwork
 
 WARM, STEPS, BATCH, SHAPE = 100, 500, 16, (1, 1, 2)
-_starts: list[float] = []
+starts: list[float] = []
+"""When the steps of a run began."""
 
 
 class Timed(LightningModule):
@@ -34,7 +35,7 @@ class Timed(LightningModule):
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Look at the clock."""
-        _starts.append(time.perf_counter())
+        starts.append(time.perf_counter())
         super().on_train_batch_start(batch, batch_idx)
 
 
@@ -93,7 +94,7 @@ def bare_loop() -> None:
     model = a_model().train()
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     for (x,) in images():
-        _starts.append(time.perf_counter())
+        starts.append(time.perf_counter())
         optimizer.zero_grad()
         total(model, x).backward()
         optimizer.step()
@@ -116,9 +117,9 @@ def fit() -> None:
 
 def milliseconds(candidate: Callable[[], None]) -> float:
     """Median time from one step to the next."""
-    _starts.clear()
+    starts.clear()
     candidate()
-    times = _starts[WARM:]
+    times = starts[WARM:]
     return 1e3 * statistics.median(b - a for a, b in pairwise(times))
 
 

@@ -1,0 +1,62 @@
+"""What logging to Weights & Biases, offline, costs a run of `make demo`."""
+
+import os
+import statistics
+import tempfile
+from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import partial
+from pathlib import Path
+
+from tests.bench.overhead import Timed, starts
+from tests.helpers.paths import ROOT
+from vaezoo.cli.main import run as command
+from vaezoo.models import LaRVAE
+
+WARM, STEPS = 20, 200
+DEMO = [
+    *(f"--config={ROOT}/experiments/larvae_3dshapes.yaml", "--model=tests.bench.tracking.TimedLaRVAE"),
+    *("--model.nuisance_dim=0", "--model.lr=1e-3", "--data.batch_size=16", "--data.source=render"),
+    *("--data.val_size=2000", f"--trainer.max_steps={WARM + STEPS}", f"--trainer.val_check_interval={STEPS // 2}"),
+    "--trainer.accelerator=cpu",
+]
+
+
+class TimedLaRVAE(Timed, LaRVAE):
+    """LaRVAE with a clock."""
+
+
+def fit(*options: str) -> None:
+    """The demo's run, shorter."""
+    if code := command(["fit", *DEMO, *options]):
+        raise RuntimeError(f"vaezoo fit ended with {code}")
+
+
+def seconds(candidate: Callable[[], None]) -> float:
+    """From the first steps to the last, with the validations and pictures between them."""
+    starts.clear()
+    candidate()
+    return starts[-1] - starts[WARM]
+
+
+def run(rounds: int = 5) -> list[dict[str, object]]:
+    """Measure in turns, and return one row a candidate: best and median of the rounds."""
+    os.environ["WANDB_MODE"] = "offline"
+    candidates = {"no tracker": fit, "W&B, offline": partial(fit, "--trainer.logger=WandbLogger")}
+    found: dict[str, list[float]] = {name: [] for name in candidates}
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+            for _ in range(rounds):
+                for name, candidate in candidates.items():
+                    found[name].append(seconds(candidate))
+    plain = found["no tracker"]
+    ratios = {name: [a / b for a, b in zip(times, plain, strict=True)] for name, times in found.items()}
+    return [
+        {
+            "what": name,
+            "s": round(min(times), 1),
+            "of no tracker (≤ 1.03)": round(min(times) / min(plain), 3),
+            "median": round(statistics.median(ratios[name]), 3),
+        }
+        for name, times in found.items()
+    ]
