@@ -44,11 +44,16 @@ def run(rounds: int = 5) -> list[dict[str, object]]:
     os.environ["WANDB_MODE"] = "offline"
     candidates = {"no tracker": fit, "W&B, offline": partial(fit, "--trainer.logger=WandbLogger")}
     found: dict[str, list[float]] = {name: [] for name in candidates}
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-            for _ in range(rounds):
-                for name, candidate in candidates.items():
-                    found[name].append(seconds(candidate))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        chdir(folder),
+        Path(os.devnull).open("w") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
+        for _ in range(rounds):
+            for name, candidate in candidates.items():
+                found[name].append(seconds(candidate))
     plain = found["no tracker"]
     ratios = {name: [a / b for a, b in zip(times, plain, strict=True)] for name, times in found.items()}
     return [
