@@ -29,6 +29,7 @@ SCORE = ["evaluate", "--metrics", "mig_20", "--images=200", "--resamples=20", *D
 @pytest.fixture(autouse=True)
 def _own_service() -> Iterator[None]:
     """W&B's process takes paths from the folder that it was started in, as a command's own does."""
+    wandb.teardown()  # that of an earlier test
     yield
     wandb.teardown()
 

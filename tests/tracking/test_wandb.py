@@ -128,7 +128,7 @@ def test_predicting_without_login_is_logged_offline(folder: Path) -> None:
     again = [f"--config={first}/config.yaml", f"--ckpt_path={first}/checkpoints/last.ckpt", "--experiment=codes"]
     said = vaezoo(folder, "predict", *again, "--trainer.limit_predict_batches=1")
     assert len([line for line in said.splitlines() if "WARNING the run is logged offline" in line]) == 1
-    assert (read(the_run(folder, "codes")).run.job_type, (the_run(folder, "codes") / "codes.npy").is_file()) == (
+    assert (read(the_run(folder, "codes")).run.job_type, (the_run(folder, "codes") / "codes.npz").is_file()) == (
         "predict",
         True,
     )

@@ -71,7 +71,7 @@ class DCI(PoolMetric):
         variant: "fast" boosts trees on binned codes; "reference" is scikit-learn's `GradientBoostingClassifier`.
         test_fraction: Share of the rows held out for informativeness.
         seed: Seed of the split and of the trees.
-        jobs: Factors that the reference's estimator fits at a time, in threads; -1 is one a core.
+        jobs: Factors that are fitted at a time, in threads; -1 is one a core.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
 

@@ -1,6 +1,8 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -38,11 +40,11 @@ def dci(
         test: Codes and factors that informativeness is measured on; without them a share of the rows is held out.
         test_fraction: That share.
         seed: Seed of the split and of the trees.
-        jobs: Factors that the reference's estimator fits at a time, in threads; -1 is one a core.
+        jobs: Factors that are fitted at a time, in threads; -1 is one a core.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
     part = hold_out(codes, factors, test, test_fraction, seed)
-    fits = fit_fast(part, seed) if variant == "fast" else fit_reference(part, seed, jobs)
+    fits = (fit_fast if variant == "fast" else fit_reference)(part, seed, jobs)
     table = _table(fits, part, discrete)
     name = f"dci_{variant}"
     return {
@@ -57,7 +59,7 @@ def dci(
 def importance_table(codes: ArrayLike, factors: ArrayLike, *, seed: int = 0, discrete: Sequence[int] = ()) -> Array:
     """Importance of each latent for each factor by the fast variant, (L, K); the arguments are those of `dci`."""
     part = hold_out(codes, factors, None, 1 / 3, seed)
-    return _table(fit_fast(part, seed), part, discrete)
+    return _table(fit_fast(part, seed, -1), part, discrete)
 
 
 def _table(fits: Sequence[Fit], part: Holdout, discrete: Sequence[int]) -> Array:
@@ -86,24 +88,31 @@ def completeness(table: Array) -> float:
     return disentanglement(table.T)
 
 
-def fit_fast(part: Holdout, seed: int) -> list[Fit]:
+def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
     """Fit `boost` to each factor."""
     data, rows = bin_codes(part.codes, part.test_codes), len(part.codes)
-    fits = []
-    for label, test_label in zip(part.labels.T, part.test_labels.T, strict=True):
+
+    def fit(label: Labels, test_label: Labels) -> Fit:
         importance, guess = boost(data, label, seed)
-        fits.append(Fit(importance, (guess[:rows] == label).mean(), (guess[rows:] == test_label).mean()))
-    return fits
+        return Fit(importance, (guess[:rows] == label).mean(), (guess[rows:] == test_label).mean())
+
+    return _fit_all(fit, part, jobs)
 
 
 def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:
-    """Fit the reference's estimator to each factor, `jobs` at a time."""
+    """Fit the reference's estimator to each factor."""
     from sklearn.ensemble import GradientBoostingClassifier
-    from sklearn.utils.parallel import Parallel, delayed
 
     def fit(label: Labels, test_label: Labels) -> Fit:
         model = GradientBoostingClassifier(random_state=seed).fit(part.codes, label)
         return Fit(model.feature_importances_, model.score(part.codes, label), model.score(part.test_codes, test_label))
 
-    labels = zip(part.labels.T, part.test_labels.T, strict=True)
-    return list(Parallel(n_jobs=jobs, prefer="threads")(delayed(fit)(*pair) for pair in labels))
+    return _fit_all(fit, part, jobs)
+
+
+def _fit_all(fit: Callable[[Labels, Labels], Fit], part: Holdout, jobs: int) -> list[Fit]:
+    """Fit all factors, `jobs` at a time, those of most classes first: they take longest."""
+    order = np.argsort(-part.labels.max(axis=0), kind="stable")
+    with ThreadPoolExecutor(jobs if jobs > 0 else os.cpu_count()) as threads:
+        fits = list(threads.map(fit, part.labels.T[order], part.test_labels.T[order]))
+    return [fits[i] for i in np.argsort(order)]
