@@ -73,8 +73,9 @@ def _draw(runs: Sequence[str], options: Namespace, data: RunData, track: Track) 
         drawn = KINDS[options.kind](subjects, options)
     files = style.save(drawn, output)
     print(printable(f"{options.kind}: {output}" + (f" ({len(files)} files)" if not names_file(output) else "")))
-    if options.wandb and len(subjects) == 1 and is_tracked(subjects[0].path):  # figures of several are of no one run
-        pictures = {file.name: file for file in files if file.suffix in SHOWN}
+    pictures = {file.name: file for file in files if file.suffix in SHOWN}
+    # Figures of several are of no one run.
+    if options.wandb and pictures and len(subjects) == 1 and is_tracked(subjects[0].path):
         track(Additions(subjects[0].path, subjects[0].model, "traverse", pictures=pictures))
 
 

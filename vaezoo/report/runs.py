@@ -1,5 +1,6 @@
 """What a run's folder holds, as plain data; what is missing becomes a note."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,7 +141,9 @@ def _read_config(run: Run, folder: RunFolder, points: int) -> None:
     config = folder.read_config()
     if not isinstance(config, dict):
         raise ValueError("it holds no settings")
-    run.config, run.settings = config, flat(config)
+    # How a logger is set up says nothing about the run.
+    shown = {key: value for key, value in flat(config).items() if not re.match(r"trainer\.logger\..*init_args", key)}
+    run.config, run.settings = config, shown
 
 
 def _read_metrics(run: Run, folder: RunFolder, points: int) -> None:
