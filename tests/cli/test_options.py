@@ -1,5 +1,7 @@
 """Options of all commands: spelt in full, and a run's folder for one of its checkpoints."""
 
+import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,13 @@ def test_a_folder_stands_for_one_of_its_checkpoints(capsys: pytest.CaptureFixtur
     assert f"continuing from {last}, step 3" in said
     assert run(["fit", *given, "--ckpt_path=runs"]) == 1
     assert "runs holds no checkpoint: give the folder of a run" in capsys.readouterr().err
+
+
+def test_whoever_reads_the_output_may_have_seen_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        monkeypatch.setattr("sys.stdout", pipe)
+        assert run(["experiments"]) == 141
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()
