@@ -33,10 +33,16 @@ def test_every_page_is_in_a_table_of_contents_once() -> None:
 
 
 @cache
-def anchors(page: Path) -> set[str]:
-    """What a link to a page may name after #, as GitHub and MyST make it of headings."""
+def headings(page: Path) -> set[str]:
+    """What a link to a page may name after #, as GitHub and MyST spell its headings."""
     found = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@cache
+def labels() -> set[str]:
+    """MyST's own names of places, `(name)=`, which a link of any page finds."""
+    return {name for page in SITE for name in re.findall(r"^\(([\w-]+)\)=$", prose(page), re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT)))
@@ -47,7 +53,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         name, _, anchor = link.partition("#")
         target = page.parent / name if name else page
         assert target.exists(), f"{page.name}: {link}"
-        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+        assert not anchor or anchor in headings(target) | (set() if name else labels()), f"{page.name}: {link}"
     for _, kind, content in FENCE.findall(page.read_text()):
         if match := re.match(r"\{(?:image|figure|include|literalinclude)\} (\S+)", kind):
             assert (page.parent / match[1]).is_file(), f"{page.name}: {content}"
