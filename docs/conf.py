@@ -30,6 +30,7 @@ napoleon_use_ivar = True  # attributes of a named tuple are members already
 default_role = "code"  # docstrings mark names with single backticks
 autosummary.WELL_KNOWN_ABBREVIATIONS += ("App.", "Eq.", "Fig.", "Sec.")  # no sentence ends there
 python_maximum_signature_line_length = 100
+highlight_language = "text"  # blocks that name no language are commands
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 
