@@ -8,7 +8,7 @@ MINUTES ?= 60
 N ?= 100
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all unit unit-all lint type format bench soak torture clean
+.PHONY: help install demo test test-all unit unit-all lint type format docs bench soak torture clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -50,6 +50,11 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(READY) ## build the site in docs/_build/html; a warning is an error
+	rm -rf docs/_build docs/generated
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 bench: $(READY) ## measure ratios of speed, side by side in one run
 	$(BIN)/python -m tests.bench
 
@@ -60,5 +65,5 @@ torture: $(READY) ## kill N random runs again and again (N=100); fails where one
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --trials $(N)
 
 clean: ## remove .venv and everything that tools left behind
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build *.egg-info
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/generated *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

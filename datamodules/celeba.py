@@ -123,14 +123,12 @@ class CelebAClassesDataModule(CelebADataModule):
     Variables and classes are in the order of the paper's captions and of the shares in its released code. That code
     reads 800 labels of its authors from a file that is not public; here they follow from CelebA's attributes:
 
-    | variable | classes | rule | not known |
-    |---|---|---|---|
-    | hair_colour | black, brown, blond, grey | `Black_Hair` … `Gray_Hair` | unless exactly one holds |
-    | skin_tone | white, brown, black | white if `Pale_Skin` | elsewhere: no other attribute tells |
-    | beard | no, yes | not `No_Beard` | never |
-    | fringe | neither, bangs, receding hairline | `Bangs`, `Receding_Hairline` | if both hold |
-    | eyeglasses, smiling, hat | no, yes | `Eyeglasses`, `Smiling`, `Wearing_Hat` | never |
-    | gender | female, male | `Male` | never |
+    - hair_colour (black, brown, blond, grey): `Black_Hair` … `Gray_Hair`; not known unless exactly one holds
+    - skin_tone (white, brown, black): white if `Pale_Skin`; not known elsewhere, as no other attribute tells
+    - beard (no, yes): not `No_Beard`
+    - fringe (neither, bangs, receding hairline): `Bangs`, `Receding_Hairline`; not known if both hold
+    - eyeglasses, smiling, hat (no, yes): `Eyeglasses`, `Smiling`, `Wearing_Hat`
+    - gender (female, male): `Male`
 
     A label that is not known is NaN, a factor -1. Departs from the paper: the authors labelled skin tone by hand, so
     without them brown and black skin stay unlabelled.

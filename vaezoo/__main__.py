@@ -11,36 +11,35 @@ from vaezoo.cli.common import HELP
 OVERVIEW = f"""\
 vaezoo: disentangled representation learning with variational autoencoders
 
-usage: vaezoo COMMAND [--config FILE] [options]
+usage: vaezoo COMMAND [options]
 
-commands:
-  experiments what comes with vaezoo:   vaezoo experiments; vaezoo experiments copy betavae_3dshapes .
-  fit         train a model:            vaezoo fit --config betavae_3dshapes
-  validate    losses on validation data: vaezoo validate --config FILE --ckpt_path RUN
-  test        losses on test data
-  predict     codes of the test images
-  evaluate    disentanglement scores:   vaezoo evaluate --ckpt_path RUN
-  dashboard   charts of runs on W&B:    vaezoo dashboard --project vaezoo
-  traverse    pictures of the latents:  vaezoo traverse --ckpt_path RUN
-  figure      figures for a paper:      vaezoo figure RUN reconstructions --output fig.pdf --width 8.5cm
-  report      runs as one HTML file:    vaezoo report runs/demo -o report.html
-  study       many runs from one file:  vaezoo study larvae_rates --dry_run
-  reproduce   a paper's numbers:        vaezoo reproduce welavae_table1 --budget short
-
-common options:
-  --config FILE            configuration, or the name of one; may be given more than once, later ones win
-  --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
-  --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
-  --trainer.ARG VALUE      any argument of Lightning's Trainer, for example --trainer.max_steps 1000
-  --trainer.logger NAME    log elsewhere as well: WandbLogger, TensorBoardLogger or MLFlowLogger
-  --experiment NAME        name of the run's folder, runs/NAME/TIME
-  --name NAME              what reports and W&B call the run; else the settings in which it differs
-  --ckpt_path PATH         continue from a checkpoint or a run; last: the experiment's furthest with these settings
-  --init_from PATH         start a new run with a checkpoint's weights; --freeze_encoder true keeps the encoder as it is
-  --print_config           print the complete configuration and exit
+find something to run:
+  experiments   list the configurations that come with vaezoo, or copy one
+train a model:
+  fit           train, or resume a training
+  validate      losses on the validation images
+  test          losses on the test images
+  predict       codes of the test images, as codes.npz
+score it:
+  evaluate      disentanglement scores with intervals, of checkpoints or of codes from any program
+look at it:
+  traverse      pictures of what each latent does
+  figure        figures for a paper, as PNG, PDF or SVG
+  report        runs as one HTML file
+  dashboard     charts of runs on Weights & Biases
+compare many runs:
+  study         a grid of runs from one file
+  reproduce     a paper's numbers, beside what it prints
 
 {HELP}
-`vaezoo COMMAND --help` lists every option; `vaezoo --version` prints the version.
+examples:
+  vaezoo fit --config betavae_3dshapes
+  vaezoo fit --model BetaVAE --data ImageFolderDataModule --data.data_dir photos --trainer.max_epochs 100
+  vaezoo evaluate --ckpt_path RUN
+  vaezoo traverse --ckpt_path RUN
+  vaezoo report runs/betavae_3dshapes
+
+RUN is the folder that fit prints. `vaezoo COMMAND --help` lists every option; `vaezoo --version` prints the version.
 """
 HOME = Path(vaezoo.__file__).resolve().parent.parent
 """Where vaezoo and its datamodules lie side by side."""

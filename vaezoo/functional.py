@@ -188,7 +188,7 @@ def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoull
         logits: What the decoder returns, whose sigmoid is the mean of every distribution, (B, C, H, W).
         x: Images, (B, C, H, W).
         likelihood: "bernoulli"; "gaussian"; "laplace" of unit scale; "l1", the same without its
-            constant log 2 a value: the plain sum of |x − x̂|.
+            constant log 2 a value: the plain sum of `|x − x̂|`.
         variance: σ² of the Gaussian; the others do not read it.
     """
     if likelihood == "bernoulli":

@@ -12,17 +12,18 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from datamodules import ImageDataModule
 from datamodules.table_files import read_table
 from vaezoo.callbacks import NonFiniteError, SaveConfig
-from vaezoo.cli.common import HELP, imported, split_common_options
+from vaezoo.cli.common import imported, split_common_options
 from vaezoo.cli.console import console
 from vaezoo.cli.errors import explain_argument
 from vaezoo.cli.experiments import name_to_path, run_experiments
 from vaezoo.cli.failures import explain
+from vaezoo.cli.help import ending, parser_options
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation.command import run_evaluate
 from vaezoo.models import VAE
 from vaezoo.pictures.traversals import run_figure, run_traverse
 from vaezoo.report.command import run_report
-from vaezoo.runs.options import STRICT
+from vaezoo.runs.options import STRICT, KeepLines
 from vaezoo.runs.resuming import NothingToDo
 from vaezoo.study.command import run_study
 from vaezoo.study.reproduce import run_reproduce
@@ -65,7 +66,7 @@ def run(args: list[str]) -> int:
         if isinstance(stop, SIGTERMException):
             return 143
         if not stop.code and {"-h", "--help"} & set(args):
-            print(f"\n{HELP}", end="")
+            print(f"\n{ending(args[0])}")
         raise
     except ArgumentError as error:
         if debug:
@@ -97,6 +98,10 @@ def _run_command(args: list[str]) -> None:
         seed_everything_default=0,
         auto_configure_optimizers=False,
         save_config_callback=SaveConfig,
-        parser_kwargs={**STRICT, **{name: dict(STRICT) for name in asked}},
+        parser_kwargs={
+            **STRICT,
+            **{name: {**STRICT, **parser_options(name)} for name in asked},
+            "formatter_class": KeepLines,
+        },
         args=name_to_path(args),
     )

@@ -98,6 +98,7 @@ class ZooCLI(LightningCLI):
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         """Parse, name the experiment after its configuration file or its model, and find its last checkpoint."""
         for command in self._parsers:
+            set_help(command, "ckpt_path", "Run or checkpoint to go on from; last is the furthest with these settings.")
             set_help(command, "weights_only", "Always true: checkpoints are read safely. To load weights: --init_from.")
         self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]

@@ -1,11 +1,10 @@
 """`vaezoo figure` and `vaezoo traverse`: the papers' figures of what models have learnt, from checkpoints."""
 
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from jsonargparse import DefaultHelpFormatter, Namespace
+from jsonargparse import Namespace
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.pictures.figures import add_style_options, names_file, style_of
@@ -15,7 +14,7 @@ from vaezoo.runs.additions import Additions, Track, add_tracking_option, is_trac
 from vaezoo.runs.data import RunData, split_data_options
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
-from vaezoo.runs.options import CommandParser, checkpoint_in
+from vaezoo.runs.options import CommandParser, KeepLines, checkpoint_in
 from vaezoo.text import printable
 
 EPILOG = f"""\
@@ -28,10 +27,6 @@ EPILOG = f"""\
 
 SHOWN = (".png", ".gif")
 """Files that trackers show."""
-
-
-class _Help(RawDescriptionHelpFormatter, DefaultHelpFormatter):
-    """Keeps the lines of the kinds."""
 
 
 def run_figure(args: Sequence[str], data_class: type[LightningDataModule], track: Track) -> None:
@@ -98,7 +93,7 @@ def _figure_parser() -> CommandParser:
         prog="vaezoo figure",
         description="A figure of what a model has learnt, drawn from its checkpoint for a paper.",
         epilog=EPILOG,
-        formatter_class=_Help,
+        formatter_class=KeepLines,
     )
     parser.add_argument(
         "runs", nargs="+", type=str, help="Run folders, whose best checkpoint is drawn, or checkpoints; stacked."
@@ -113,7 +108,7 @@ def _parser() -> CommandParser:
         prog="vaezoo traverse",
         description="The papers' figures of what latent units stand for, from checkpoints.",
         epilog=EPILOG,
-        formatter_class=_Help,
+        formatter_class=KeepLines,
     )
     add = parser.add_argument
     add(

@@ -11,7 +11,7 @@ from vaezoo.types import Batch, Forward, Term
 
 
 class Capacity(SpanningTerm):
-    """γ · |KL(q(z|x) || p(z)) − C(t)| with C rising linearly (Burgess et al., 2018, Eq. 8; Dupont, 2018, Eq. 7).
+    """`γ · |KL(q(z|x) || p(z)) − C(t)|` with C rising linearly (Burgess et al., 2018, Eq. 8; Dupont, 2018, Eq. 7).
 
     The absolute value is taken of the batch mean, not of each example. C never exceeds what the latent group can
     carry, Σ log K for discrete variables: a higher target could only push the posterior, never be met.

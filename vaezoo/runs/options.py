@@ -1,9 +1,10 @@
 """What the options of all commands have in common: how they are spelt, and what a checkpoint may be given as."""
 
+from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.resuming import say
@@ -12,6 +13,10 @@ from vaezoo.text import printable
 STRICT: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False}
 """Arguments of every parser: errors are raised, and options are spelt in full, as a short form changes its meaning
 with the next option that begins alike."""
+
+
+class KeepLines(RawDescriptionHelpFormatter, DefaultHelpFormatter):
+    """Keeps the lines of what stands before and after the options."""
 
 
 class CommandParser(ArgumentParser):

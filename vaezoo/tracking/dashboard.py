@@ -56,15 +56,7 @@ def run_dashboard(args: Sequence[str]) -> None:
     Args:
         args: Command line after `vaezoo dashboard`.
     """
-    parser = CommandParser(
-        prog="vaezoo dashboard",
-        description="Create a workspace on W&B that compares runs, or a report of a study.",
-    )
-    project = os.environ.get("WANDB_PROJECT", "vaezoo")
-    parser.add_argument("--project", type=str, default=project, help="Project of the runs; a study knows its own.")
-    parser.add_argument("--entity", type=str | None, help="User or team; your default one where not given.")
-    parser.add_argument("--report", type=str | None, help="Folder of a study, to write a report of its runs instead.")
-    options = parser.parse_args(list(args))
+    options = _parser().parse_args(list(args))
     found = StudyFindings.read(Path(options.report)) if options.report else None
     note = study_notes(found)[0] if found else {}
     try:
@@ -78,3 +70,15 @@ def run_dashboard(args: Sequence[str]) -> None:
     entity = str(options.entity or note.get("entity") or wandb.Api().default_entity)
     made = study_report(found, note.get("project") or options.project, entity) if found else None
     print((made or workspace(options.project, entity)).save().url)
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        prog="vaezoo dashboard",
+        description="Create a workspace on W&B that compares runs, or a report of a study.",
+    )
+    project = os.environ.get("WANDB_PROJECT", "vaezoo")
+    parser.add_argument("--project", type=str, default=project, help="Project of the runs; a study knows its own.")
+    parser.add_argument("--entity", type=str | None, help="User or team; defaults to yours.")
+    parser.add_argument("--report", type=str | None, help="Folder of a study, to write a report of its runs instead.")
+    return parser

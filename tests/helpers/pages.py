@@ -1,0 +1,50 @@
+"""The pages that users read, and the code and commands in them."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.helpers.paths import ROOT
+
+DOCS = ROOT / "docs"
+SITE = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "generated"} & set(page.parts))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "experiments" / "README.md", *SITE]
+FENCE = re.compile(r"^(`{3,}|:{3,})([^\n`]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+SHELL = ("", "bash", "sh", "console")
+
+
+class Piece(NamedTuple):
+    """A block of code, or a command, and the page that it is from."""
+
+    page: Path
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}: {self.text.splitlines()[0][:60]}"
+
+
+def fenced(*languages: str) -> list[Piece]:
+    """All blocks in one of these languages."""
+    return [
+        Piece(page, code)
+        for page in PAGES
+        for _, language, code in FENCE.findall(page.read_text())
+        if language.strip() in languages
+    ]
+
+
+def commands() -> list[Piece]:
+    """All commands in blocks for the shell, one line each, without comments; each once."""
+    found = {}
+    for page, code in fenced(*SHELL):
+        for line in code.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            if words:
+                found.setdefault(shlex.join(words), page)
+    return [Piece(page, text) for text, page in found.items()]
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return FENCE.sub("", page.read_text())
