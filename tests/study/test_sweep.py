@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args, load_sweep_config
 
 from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run
@@ -21,6 +20,9 @@ def test_an_agents_command_is_one_that_vaezoo_takes(tmp_path: Path, capsys: pyte
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
     assert run(["study", f"{tmp_path}/study.yaml", "--budget=short", f"--sweep={tmp_path}/sweep.yaml"]) == 0
     assert f"wandb sweep {tmp_path}/sweep.yaml" in capsys.readouterr().out
+    # Two seconds, which every worker would spend.
+    from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args, load_sweep_config
+
     config = load_sweep_config(f"{tmp_path}/sweep.yaml")
     assert config is not None
     assert config["method"] == "grid"
