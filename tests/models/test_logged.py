@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint, ProgressBar
 
 from tests.helpers.resuming import Rows
 from tests.helpers.zoo import MODELS, a_batch, in_order
-from vaezoo.callbacks import GuardFinite, LastCheckpoint, ThroughputBar
+from vaezoo.callbacks import GuardFinite, LastCheckpoint, ProgressLines, ThroughputBar
 from vaezoo.models.base import VAE
 
 BATCHES = [a_batch(seed=seed) for seed in range(10)]
@@ -62,11 +62,24 @@ def fit(model: VAE, folder: Path, *callbacks: Callback, **options: Any) -> Train
         ([], {"val_check_interval": 3}, [2, 5, 8, 9]),
         ([GuardFinite(), LastCheckpoint()], {}, [9]),
         ([ThroughputBar(refresh_rate=3)], {}, [2, 5, 8, 9]),
+        ([ProgressLines()], {}, [9]),
         ([Callback()], {}, [9]),
         ([type("Own", (Callback,), {})()], {}, list(range(10))),
         ([ModelCheckpoint(monitor="train/loss", every_n_train_steps=2)], {}, list(range(10))),
     ],
-    ids=["the last", "written", "last of the run", "dry", "validated", "ours", "shown", "nothing", "own", "monitored"],
+    ids=[
+        "the last",
+        "written",
+        "last of the run",
+        "dry",
+        "validated",
+        "ours",
+        "shown",
+        "lines",
+        "nothing",
+        "own",
+        "monitored",
+    ],
 )
 def test_values_are_logged_where_they_are_read(
     name: str, callbacks: list[Callback], options: dict[str, Any], steps: list[int], tmp_path: Path

@@ -56,6 +56,8 @@ class ProgressLines(ProgressBar):
         every_n_seconds: Seconds between two lines; each waits for the device.
     """
 
+    refresh_rate = 0  # no step is logged for its sake: it shows what was logged last
+
     def __init__(self, every_n_seconds: float = 60.0) -> None:
         super().__init__()
         self.every_n_seconds = every_n_seconds
