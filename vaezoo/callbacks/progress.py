@@ -7,6 +7,7 @@ from typing import Any
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar, TQDMProgressBar
 
+from vaezoo.models.logged import Logged
 from vaezoo.types import AnyBatch, Batch
 
 
@@ -56,7 +57,7 @@ class ProgressLines(ProgressBar):
         every_n_seconds: Seconds between two lines; each waits for the device.
     """
 
-    refresh_rate = 0  # no step is logged for its sake: it shows what was logged last
+    refresh_rate = 0  # no step is logged for its sake: it asks the model
 
     def __init__(self, every_n_seconds: float = 60.0) -> None:
         super().__init__()
@@ -83,7 +84,8 @@ class ProgressLines(ProgressBar):
         """Print where it is time."""
         self._images += len(Batch.of(batch).x)
         if (elapsed := time.monotonic() - self._since) >= self.every_n_seconds:
-            values = {name: value for name, value in trainer.progress_bar_metrics.items() if "/" in name}
+            latest = pl_module.latest if isinstance(pl_module, Logged) else {}
+            values = {f"train/{name}": float(value) for name, value in latest.items()}
             self._say(trainer, values, f", {self._images / elapsed:,.0f} img/s")
             self._images, self._since = 0, time.monotonic()
 
