@@ -1,15 +1,10 @@
 """What a step costs beside its arithmetic: a network so small that everything else is what is measured."""
 
 import logging
-import os
 import statistics
-import tempfile
 import time
-import warnings
 from collections.abc import Callable
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from datamodules.factors import Factor
 from datamodules.grids import GridDataModule
+from tests.bench.timing import beside
 from tests.helpers.toy import Numbered
 from vaezoo.cli.main import run as command
 from vaezoo.models import BetaVAE
@@ -127,21 +123,13 @@ def run(rounds: int = 5) -> list[dict[str, object]]:
     """Measure in turns, and return one row a candidate: best and median of the rounds."""
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     candidates = {"bare loop": bare_loop, "Lightning, one logged value": plain_lightning, "vaezoo fit": fit}
-    found: dict[str, list[float]] = {name: [] for name in candidates}
-    with tempfile.TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-            for _ in range(rounds):
-                for name, candidate in candidates.items():
-                    found[name].append(milliseconds(candidate))
-    plain = found["Lightning, one logged value"]
-    ratios = {name: [a / b for a, b in zip(times, plain, strict=True)] for name, times in found.items()}
+    found = beside("Lightning, one logged value", candidates, milliseconds, rounds)
     return [
         {
             "what": name,
-            "ms a step": round(min(times), 2),
-            "of Lightning (≤ 1)": round(min(times) / min(plain), 2),
-            "median": round(statistics.median(ratios[name]), 2),
+            "ms a step": round(best, 2),
+            "of Lightning (≤ 1)": round(ratio, 2),
+            "median": round(median, 2),
         }
-        for name, times in found.items()
+        for name, (best, ratio, median) in found.items()
     ]

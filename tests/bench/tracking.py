@@ -1,14 +1,11 @@
 """What logging to Weights & Biases, offline, costs a run of `make demo`."""
 
 import os
-import statistics
-import tempfile
 from collections.abc import Callable
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import partial
-from pathlib import Path
 
 from tests.bench.overhead import Timed, starts
+from tests.bench.timing import beside
 from tests.helpers.paths import ROOT
 from vaezoo.cli.main import run as command
 from vaezoo.models import LaRVAE
@@ -43,25 +40,13 @@ def run(rounds: int = 5) -> list[dict[str, object]]:
     """Measure in turns, and return one row a candidate: best and median of the rounds."""
     os.environ["WANDB_MODE"] = "offline"
     candidates = {"no tracker": fit, "W&B, offline": partial(fit, "--trainer.logger=WandbLogger")}
-    found: dict[str, list[float]] = {name: [] for name in candidates}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        chdir(folder),
-        Path(os.devnull).open("w") as nowhere,
-        redirect_stdout(nowhere),
-        redirect_stderr(nowhere),
-    ):
-        for _ in range(rounds):
-            for name, candidate in candidates.items():
-                found[name].append(seconds(candidate))
-    plain = found["no tracker"]
-    ratios = {name: [a / b for a, b in zip(times, plain, strict=True)] for name, times in found.items()}
+    found = beside("no tracker", candidates, seconds, rounds)
     return [
         {
             "what": name,
-            "s": round(min(times), 1),
-            "of no tracker (≤ 1.03)": round(min(times) / min(plain), 3),
-            "median": round(statistics.median(ratios[name]), 3),
+            "s": round(best, 1),
+            "of no tracker (≤ 1.03)": round(ratio, 3),
+            "median": round(median, 3),
         }
-        for name, times in found.items()
+        for name, (best, ratio, median) in found.items()
     ]
