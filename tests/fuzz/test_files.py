@@ -53,7 +53,8 @@ def _any_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def damaged(data: bytes, kind: str, place: float, value: int) -> bytes | None:
-    at = int(place * max(len(data) - 1, 0))
+    data = data or b"\0"
+    at = int(place * (len(data) - 1))
     if kind == "cut":
         return data[:at]
     if kind == "flip":

@@ -65,7 +65,7 @@ def require_own_file(path: Path, home: Path) -> None:
     if not path.resolve().is_relative_to(home.resolve()):
         raise ValueError(f"{path} leads out of {home}: put the file itself there")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is no plain file")
+        raise ValueError(f"{path} is no plain file: put the file itself there")
 
 
 def read_yaml(file: Path) -> Any:
