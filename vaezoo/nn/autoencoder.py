@@ -48,7 +48,7 @@ class Autoencoder(Specified, nn.Module):
 
     @property
     def unit_names(self) -> list[str]:
-        """Names of the columns of a code: z_0, z_1, …; c_0_2 for the probability of class 2 of the discrete latent 0."""
+        """Names of the columns of a code: z_0, z_1, …; c_0_2 for class 2 of the discrete latent 0."""
         names: list[str] = []
         for name, group in self.decoded.items():
             if group.classes:

@@ -19,8 +19,8 @@ from vaezoo.types import Batch
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Codes of images as a transformer of scikit-learn, for its pipelines.
 
-    There is nothing to fit. The model is loaded at the first use, to the CPU; a model that is given is used where it is,
-    as it is. WeLaVAE's encoder, which reads labels as well, is told none.
+    There is nothing to fit. A checkpoint is loaded when it is first used, to the CPU; a model stays where it is.
+    WeLaVAE's encoder, which reads labels as well, is told none.
 
     Args:
         checkpoint: A checkpoint, the folder of a run for its best one, or a model.
@@ -83,7 +83,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         if x.is_floating_point() and not bool(((x >= 0) & (x <= 1)).all()):  # nor NaN
             low, high = float(x.min()), float(x.max())
             raise ValueError(
-                f"images are floats from {low:g} to {high:g}, the model reads 0 to 1: divide by 255, or give bytes (uint8)"
+                f"images are floats from {low:g} to {high:g}, the model reads 0 to 1: divide by 255, or give uint8"
             )
         batch = model.receive(Batch.unlabelled(x.to(model.device)))
         return model.represent(batch.x).float().cpu().numpy()

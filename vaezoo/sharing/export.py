@@ -83,8 +83,12 @@ def largest_gap(graph: Graph, run: Run, path: Path) -> float:
     largest = 0.0
     for n in BATCHES:
         inputs = graph.examples(n)
-        with torch.no_grad():
-            found = run(inputs)
+        try:
+            with torch.no_grad():
+                found = run(inputs)
+        except Exception as error:
+            why = on_one_line(f"{type(error).__name__}: {error}", 200)
+            raise ExportError(f"{path}: a batch of {n} cannot be run ({why}); nothing was written") from error
         for name, value in graph.expected(inputs).items():
             where = f"{path}: output {name!r} of a batch of {n}"
             if name not in found or found[name].shape != value.shape:

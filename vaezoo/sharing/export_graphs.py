@@ -44,10 +44,9 @@ class Graph(nn.Module):
 class EncoderGraph(Graph):
     """From bytes (B, C, H, W) to `codes`, what `represent` gives, and `latents`, what the decoder reads.
 
-    The two differ in discrete groups: `codes` holds the probabilities of classes, `latents` the most likely class, one-hot.
-    Groups that are not decoded, as PartedVAE's "c", are outputs of their own name. `labels` of LaRVAE are those that it
-    infers. A model whose encoder reads labels, WeLaVAE, takes them as class indices (B, labels), −1 where one is not
-    known.
+    The two differ in discrete groups: `codes` holds probabilities of classes, `latents` the most likely one, one-hot.
+    Groups that are not decoded, such as PartedVAE's "c", are outputs under their own names. LaRVAE has one more output,
+    the `labels` that it infers. A WeLaVAE whose encoder reads labels takes class indices (B, labels), −1 if unknown.
     """
 
     name = "encoder"
