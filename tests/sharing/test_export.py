@@ -191,7 +191,7 @@ def test_the_command_names_labels_after_the_data(blobs: Path, capsys: pytest.Cap
     assert run(["export", str(blobs), "--format", "safetensors"]) == 0
     said = capsys.readouterr().out
     for name in ("encoder", "decoder"):
-        assert f"{blobs / 'export' / name}.safetensors: as the model to 0e+00 in a model built anew" in said
+        assert f"{blobs / 'export' / name}.safetensors: verified by a model built anew, batches of 1, 2, 7, " in said
     facts = json.loads((blobs / "export/metadata.json").read_text())
     assert facts["label_names"] == ["angle", "distance"]
     assert facts["label_sizes"] == [4, 4]

@@ -112,7 +112,7 @@ def run_export(args: Sequence[str], data_class: type[LightningDataModule]) -> No
     """
     own, data_args = split_data_options(args)
     options = _parser().parse_args(own)
-    FORMATS[options.format]()  # a missing package is said before anything is read
+    reader = FORMATS[options.format]().reader  # a missing package is said before anything is read
     path = Path(checkpoint_in(options.checkpoint))
     if not path.is_file():
         raise FileNotFoundError(f"no checkpoint at {path}")
@@ -122,8 +122,7 @@ def run_export(args: Sequence[str], data_class: type[LightningDataModule]) -> No
     written = export(model, output, options.format, names)
     sizes = ", ".join(map(str, BATCHES))
     for file, gap in written.items():
-        reader = FORMATS[options.format]().reader
-        print(printable(f"{file}: as the model to {gap:.0e} in {reader}, batches of {sizes}"))
+        print(printable(f"{file}: verified by {reader}, batches of {sizes}, largest difference {gap:.0e}"))
 
 
 def _label_names(model: VAE, run: RunFolder, data: RunData) -> list[str]:

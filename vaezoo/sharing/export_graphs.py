@@ -83,7 +83,7 @@ class EncoderGraph(Graph):
     def expected(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """`represent` for the codes, `infer_labels` for the labels."""
         x = from_bytes(inputs[IMAGES])
-        outputs = self(**inputs) | {CODES: self.model.represent(x, self._known(inputs.get(LABELS), x))}
+        outputs = self.forward(**inputs) | {CODES: self.model.represent(x, self._known(inputs.get(LABELS), x))}
         return outputs | ({LABELS: self.model.infer_labels(x)} if isinstance(self.model, LaRVAE) else {})
 
     def _known(self, labels: Tensor | None, x: Tensor) -> Tensor | None:
@@ -114,7 +114,9 @@ class DecoderGraph(Graph):
         """`reconstruct` for the images."""
         given = self._encoder().examples(len(inputs[LATENTS]))
         x = from_bytes(given[IMAGES])
-        return self(**inputs) | {IMAGES: self.model.reconstruct(x, self._encoder()._known(given.get(LABELS), x))}
+        return self.forward(**inputs) | {
+            IMAGES: self.model.reconstruct(x, self._encoder()._known(given.get(LABELS), x))
+        }
 
     def _encoder(self) -> EncoderGraph:
         return EncoderGraph(self.model)
