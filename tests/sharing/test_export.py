@@ -202,8 +202,14 @@ def test_the_command_names_labels_after_the_data(blobs: Path, capsys: pytest.Cap
 def test_labels_are_numbered_if_the_data_does_not_tell(blobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (blobs / "config.yaml").unlink()
     assert run(["export", str(blobs / "checkpoints/best.ckpt"), "--format=safetensors"]) == 0
-    assert "labels are numbered, as the run's data does not name them" in capsys.readouterr().out
+    assert (
+        f"labels are called label_0 and so on: {blobs} holds no config.yaml that names the data: give --data"
+        in capsys.readouterr().out
+    )
     assert json.loads(Path("export/metadata.json").read_text())["label_names"] == ["label_0", "label_1"]
+    code, line = attempt(["export", str(blobs), "--format=safetensors", "--data=BlobDataModule"])
+    assert code == 2
+    assert "did you mean 'BlobsDataModule'?" in line
     options = ["--output=named", "--data=BlobsDataModule", "--data.bins=4"]
     assert run(["export", str(blobs), "--format=safetensors", *options]) == 0
     assert json.loads(Path("named/metadata.json").read_text())["label_names"] == ["angle", "distance"]

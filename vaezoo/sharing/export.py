@@ -126,13 +126,15 @@ def run_export(args: Sequence[str], data_class: type[LightningDataModule]) -> No
 
 
 def _label_names(model: VAE, run: RunFolder, data: RunData) -> list[str]:
-    """Names of the labels in the run's data; none, which is said, where it cannot be built."""
+    """Names of the labels in the data; none, which is said, if the run does not tell its data."""
     try:
-        names, why = label_names_of(data.unopened(run), model), "its labels are others"
+        names, why = label_names_of(data.unopened(run), model), "the data has other labels; --data NAME names them"
     except Exception as error:
+        if data.args:  # what the user asks for
+            raise
         names, why = [], on_one_line(str(error), 200)
     if not names:
-        print(printable(f"labels are numbered, as the run's data does not name them ({why}); --data NAME does"))
+        print(printable(f"labels are called label_0 and so on: {why}"))
     return names
 
 
