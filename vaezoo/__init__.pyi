@@ -80,6 +80,12 @@ from .runs.loading import (
     load as load,
     save as save,
 )
+from .sharing.encoder import (
+    Encoder as Encoder,
+)
+from .sharing.export import (
+    export as export,
+)
 from .types import (
     Batch as Batch,
     Forward as Forward,

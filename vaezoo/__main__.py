@@ -27,6 +27,8 @@ look at it:
   figure        figures for a paper, as PNG, PDF or SVG
   report        runs as one HTML file
   dashboard     charts of runs on Weights & Biases
+use it elsewhere:
+  export        encoder and decoder as ONNX, PyTorch programs or safetensors
 compare many runs:
   study         a grid of runs from one file
   reproduce     a paper's numbers, beside what it prints

@@ -19,6 +19,7 @@ SHORT_FORMS = {
     "evaluate": (["--ckpt", "x", "--imag=5"], "--ckpt_path, not --ckpt"),
     "traverse": (["--image_i", "3"], "--image_indices, not --image_i"),
     "figure": (["runs", "units", "--out=x"], "--output, not --out"),
+    "export": (["run", "--form=onnx"], "--format, not --form"),
     "report": (["--o", "x.html", "runs"], "--output, not --o"),
     "dashboard": (["--proj=x"], "--project, not --proj"),
     "study": (["larvae_rates", "--dry"], "--dry_run, not --dry"),

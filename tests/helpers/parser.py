@@ -20,6 +20,7 @@ from vaezoo.pictures import traversals
 from vaezoo.report import command as report
 from vaezoo.runs.data import split_data_options
 from vaezoo.runs.options import CommandParser
+from vaezoo.sharing import export
 from vaezoo.study import command as study, reproduce
 from vaezoo.tracking import dashboard
 
@@ -63,6 +64,7 @@ def command_parser(name: str) -> CommandParser:
         "dashboard": dashboard._parser,
         "evaluate": evaluate._parser,
         "experiments": experiments._parser,
+        "export": export._parser,
         "figure": traversals._figure_parser,
         "report": report._parser,
         "reproduce": reproduce._parser,

@@ -51,6 +51,9 @@ vaezoo traverse --kind labels --ckpt_path BASELINE LARVAE""",
     "report": """\
 vaezoo report runs/demo -o report.html
 vaezoo report RUN OTHER -o report.html""",
+    "export": """\
+vaezoo export RUN
+vaezoo export RUN --format torch_export --output models""",
     "dashboard": """\
 vaezoo dashboard --project vaezoo
 vaezoo dashboard --report runs/studies/larvae_rates""",

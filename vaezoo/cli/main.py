@@ -25,6 +25,7 @@ from vaezoo.pictures.traversals import run_figure, run_traverse
 from vaezoo.report.command import run_report
 from vaezoo.runs.options import STRICT, KeepLines
 from vaezoo.runs.resuming import NothingToDo
+from vaezoo.sharing.export import run_export
 from vaezoo.study.command import run_study
 from vaezoo.study.reproduce import run_reproduce
 from vaezoo.text import printable
@@ -39,6 +40,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "figure": partial(run_figure, data_class=ImageDataModule, track=add_to_run),
     "traverse": partial(run_traverse, data_class=ImageDataModule, track=add_to_run),
     "report": partial(run_report, data_class=ImageDataModule),
+    "export": partial(run_export, data_class=ImageDataModule),
     "dashboard": run_dashboard,
     "study": partial(run_study, track=add_study),
     "reproduce": partial(run_reproduce, track=add_study),

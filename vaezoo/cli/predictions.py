@@ -34,8 +34,7 @@ def save_codes(file: Path, batches: Sequence[Tensor], model: VAE, data: ImageDat
     """
     if not batches:
         raise ValueError(f"{type(data).__name__} holds no test images to predict: set data.test_size above 0")
-    columns = code_columns(model)
-    names = _unit_names(model)
+    columns, names = code_columns(model), model.unit_names
     tables: dict[str, Any] = {
         "codes": torch.cat(list(batches)).cpu()[:, columns].numpy(),
         "unit_names": [names[column] for column in columns],
@@ -45,17 +44,6 @@ def save_codes(file: Path, batches: Sequence[Tensor], model: VAE, data: ImageDat
         tables |= _facts(data, torch.cat([loader.batch_ids(0, i) for i in range(len(batches))]))
     with atomic_write(file) as draft, draft.open("wb") as content:
         np.savez_compressed(content, **tables)
-
-
-def _unit_names(model: VAE) -> list[str]:
-    """Names of a model's codes, in its own order."""
-    names: list[str] = []
-    for name, group in model.decoded.items():
-        if group.classes:
-            names += [f"{name}_{i}_{k}" for i, classes in enumerate(group.classes) for k in range(classes)]
-        else:
-            names += [f"{name}_{i}" for i in range(group.size)]
-    return names
 
 
 def _facts(data: ImageDataModule, ids: Tensor) -> dict[str, Any]:

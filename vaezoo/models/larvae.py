@@ -96,7 +96,11 @@ class LaRVAE(VAE):
     @torch.no_grad()
     def infer_labels(self, x: Tensor) -> Tensor:
         """Labels of images: μ_y(x), or its sigmoid where the label loss is "bce", (B, label_dim)."""
-        mean, term = self.encode(x)["y"].code(), self.regularizers["labels"]
+        return self.labels_from(self.encode(x)["y"].code())
+
+    def labels_from(self, mean: Tensor) -> Tensor:
+        """Labels that μ_y(x) stands for, (B, label_dim)."""
+        term = self.regularizers["labels"]
         return term.labels(mean) if isinstance(term, LabelReconstruction) else mean
 
     @torch.no_grad()

@@ -46,6 +46,17 @@ class Autoencoder(Specified, nn.Module):
         """Latent groups that the decoder reads, in its order; the others are no part of a code."""
         return {name: group for name, group in self.latents.items() if group.decoded}
 
+    @property
+    def unit_names(self) -> list[str]:
+        """Names of the columns of a code: z_0, z_1, …; c_0_2 for class 2 of the discrete latent 0."""
+        names: list[str] = []
+        for name, group in self.decoded.items():
+            if group.classes:
+                names += [f"{name}_{i}_{k}" for i, classes in enumerate(group.classes) for k in range(classes)]
+            else:
+                names += [f"{name}_{i}" for i in range(group.size)]
+        return names
+
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
         """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
         check_images(x, self.image_shape)

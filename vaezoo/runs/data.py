@@ -45,7 +45,7 @@ class RunData:
         Raises:
             Exception: Whatever keeps the data from being opened, files that are not here above all.
         """
-        config = self.parser.parse_args([*self._configured(run), *self.args])
+        config = self._parsed(run)
         arguments = config.data.get("init_args")
         settings = {"class": config.data.class_path, "arguments": arguments.as_dict() if arguments else {}}
         key = json.dumps(settings, default=str)
@@ -57,6 +57,17 @@ class RunData:
         if isinstance(self._known[key], Exception):
             raise self._known[key]
         return self._known[key], json.loads(key)
+
+    def unopened(self, run: RunFolder) -> Any:
+        """A run's data as it is built, for what it knows before any image is read.
+
+        Raises:
+            Exception: Whatever keeps the data from being built.
+        """
+        return self.parser.instantiate(self._parsed(run)).data
+
+    def _parsed(self, run: RunFolder) -> Namespace:
+        return self.parser.parse_args([*self._configured(run), *self.args])
 
     def _configured(self, run: RunFolder) -> list[str]:
         if any(arg == "--data" or arg.startswith("--data=") for arg in self.args):

@@ -89,6 +89,11 @@ class RunFolder:
         return self.path / "traversals"
 
     @property
+    def exports(self) -> Path:
+        """Folder of what `vaezoo export` writes."""
+        return self.path / "export"
+
+    @property
     def tracking(self) -> Path:
         """Which run of Weights & Biases this one is."""
         return self.path / "wandb.json"
