@@ -1,11 +1,13 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.boosting import bin_codes, boost
@@ -96,7 +98,19 @@ def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
         importance, guess = boost(data, label, seed)
         return Fit(importance, (guess[:rows] == label).mean(), (guess[rows:] == test_label).mean())
 
-    return _fit_all(fit, part, jobs)
+    with one_torch_thread():  # a factor a thread already
+        return _fit_all(fit, part, jobs)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Keep torch, in this thread and in those that start meanwhile, from splitting its work among threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:
