@@ -141,12 +141,13 @@ def best_split(sums: Single, counts: Single, order: NDArray[np.intp]) -> Split:
         counts: How many these are, of a shape that broadcasts to that.
         order: Codes in the order of preference.
     """
-    share = counts / np.maximum(counts[..., :1, -1:], 1)
-    weight = counts * (1 - share)  # n_left * n_right / n: 0 where all rows lie on one side, else a half or more
-    gain = sums - sums[..., :1, -1:] * share
+    total, count = sums[..., :1, -1:], counts[..., :1, -1:]
+    product = counts * (count - counts)
+    gain = sums * count
+    gain -= total * counts
     gain *= gain
-    gain /= np.maximum(weight, 0.5)
-    gain *= weight > 0
+    gain /= np.maximum(product * count, 1)
+    gain *= product > 0
     top = gain.max(axis=3)  # (nodes, C, D)
     code = order[top[..., order].argmax(axis=2)]
     node, tree = np.ogrid[: len(top), : top.shape[1]]

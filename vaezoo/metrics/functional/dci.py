@@ -1,17 +1,14 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.boosting import bin_codes, boost
 from vaezoo.metrics.functional.pool import Array, Holdout, Labels, Pool, Scores, first_columns, hold_out
+from vaezoo.metrics.functional.threads import in_threads
 
 
 class Fit(NamedTuple):
@@ -98,19 +95,7 @@ def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
         importance, guess = boost(data, label, seed)
         return Fit(importance, (guess[:rows] == label).mean(), (guess[rows:] == test_label).mean())
 
-    with one_torch_thread():  # a factor a thread already
-        return _fit_all(fit, part, jobs)
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Keep torch, in this thread and in those that start meanwhile, from splitting its work among threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+    return _fit_all(fit, part, jobs)
 
 
 def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:
@@ -127,6 +112,5 @@ def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:
 def _fit_all(fit: Callable[[Labels, Labels], Fit], part: Holdout, jobs: int) -> list[Fit]:
     """Fit all factors, `jobs` at a time, those of most classes first: they take longest."""
     order = np.argsort(-part.labels.max(axis=0), kind="stable")
-    with ThreadPoolExecutor(jobs if jobs > 0 else os.cpu_count()) as threads:
-        fits = list(threads.map(fit, part.labels.T[order], part.test_labels.T[order]))
+    fits = in_threads(lambda k: fit(part.labels[:, k], part.test_labels[:, k]), order, jobs)
     return [fits[i] for i in np.argsort(order)]
