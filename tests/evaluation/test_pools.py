@@ -122,6 +122,19 @@ def test_labels_that_are_not_observed_have_no_class() -> None:
     assert encoded.decoded_labels.shape == (2, 2)
 
 
+def test_a_batch_is_encoded_once_for_all_that_scores_read() -> None:
+    model = vaezoo.LaRVAE((1, 1, 2), 2, network=vaezoo.DenseNetwork((4,), (4,))).eval()
+    passes: list[int] = []
+    model.encoder.register_forward_hook(lambda *_: passes.append(1))
+    x = torch.rand(3, 1, 1, 2)
+    encoded = Encoded(model, Batch(x, torch.zeros(3, 2), torch.zeros(3, dtype=torch.bool)), torch.zeros(3, 1))
+    found = [encoded.codes, encoded.inferred_labels, encoded.reconstructions]
+    assert encoded.nats.shape == encoded.codes.shape
+    assert len(passes) == 1
+    for part, expected in zip(found, (model.represent(x), model.infer_labels(x), model.reconstruct(x)), strict=True):
+        torch.testing.assert_close(part, expected, rtol=0, atol=0)
+
+
 def test_blobs_name_their_labels() -> None:
     data = BlobsDataModule()
     assert data.labelled_names == ("angle", "distance")

@@ -11,7 +11,7 @@ from vaezoo.functional import observed_labels
 from vaezoo.metrics.protocols import DecodesLabels, EvaluationData, InfersLabels, NamesLabels
 from vaezoo.metrics.reading import Reading, categorical
 from vaezoo.models.base import VAE
-from vaezoo.types import Batch, Forward
+from vaezoo.types import Batch, Posterior
 
 
 class Encoded(Reading):
@@ -39,39 +39,41 @@ class Encoded(Reading):
         self.images, self.labels = batch.x, batch.y
 
     @cached_property
+    def posterior(self) -> dict[str, Posterior]:
+        """Posteriors of the images by latent group; they are encoded once for all scores."""
+        with torch.no_grad():
+            return self.model.encode(self.batch.x, self.batch.y)
+
+    @cached_property
     def all_codes(self) -> Tensor:
         """Codes of the images, all groups in the model's order, (B, units)."""
-        return self.model.codes(self.batch)
+        if any(getattr(type(self.model), name) is not getattr(VAE, name) for name in ("represent", "codes")):
+            return self.model.codes(self.batch)  # a model that defines its own codes
+        return self.model.codes_of(self.posterior)
 
     @property
     def codes(self) -> Tensor:
         """Codes of the groups, continuous latents first and probabilities of discrete ones last, (B, D)."""
         return self.all_codes[:, code_columns(self.model, self.latents)].float()
 
-    @cached_property
-    def forward(self) -> Forward:
-        """A pass through the model, each latent at its mode."""
-        with torch.no_grad():
-            out: Forward = self.model(self.batch)
-        return out
-
     @property
     def nats(self) -> Tensor:
         """KL of each latent unit of the groups, (B, units)."""
-        posterior = self.forward.posterior
-        return torch.cat([q.kl() for name, q in posterior.items() if name in (self.latents or posterior)], dim=1)
+        chosen = self.latents or self.posterior
+        return torch.cat([q.kl() for name, q in self.posterior.items() if name in chosen], dim=1)
 
-    @property
+    @cached_property
     def reconstructions(self) -> Tensor:
-        """Reconstructed images in [0, 1], (B, C, H, W)."""
-        return self.forward.reconstruction.sigmoid()
+        """Images decoded from the posteriors' modes, in [0, 1], (B, C, H, W)."""
+        with torch.no_grad():
+            return self.model.decode({name: q.mode() for name, q in self.posterior.items()}).sigmoid()
 
     @property
     def class_probabilities(self) -> Tensor:
         """Probabilities of the first discrete latent, decoded or not, (B, classes)."""
         for name, group in self.model.latents.items():
             if group.classes:
-                return self.forward.posterior[name].code()[:, : group.classes[0]]
+                return self.posterior[name].code()[:, : group.classes[0]]
         raise ValueError(f"{type(self.model).__name__} has no discrete latent to read a class from")
 
     @property
@@ -79,7 +81,7 @@ class Encoded(Reading):
         """Labels that the model infers, in the form of the data's, (B, K)."""
         if not isinstance(self.model, InfersLabels):
             raise ValueError(f"{type(self.model).__name__} infers no labels")
-        return self.model.infer_labels(self.batch.x)
+        return self.model.labels_of(self.posterior)
 
     @property
     def decoded_labels(self) -> Tensor:

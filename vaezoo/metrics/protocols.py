@@ -1,12 +1,12 @@
 """What scores ask of models and of data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from vaezoo.types import Batch
+from vaezoo.types import Batch, Posterior
 
 Split = Literal["train", "val", "test", "all"]
 
@@ -49,8 +49,8 @@ class EvaluationData(NamesFactors, Protocol):
 class InfersLabels(Protocol):
     """A model with latents that stand for labels."""
 
-    def infer_labels(self, x: Tensor) -> Tensor:
-        """Labels of images, (B, K)."""
+    def labels_of(self, posterior: Mapping[str, Posterior]) -> Tensor:
+        """Labels of images whose posteriors are known, (B, K)."""
 
 
 @runtime_checkable

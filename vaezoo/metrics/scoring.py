@@ -110,7 +110,7 @@ def score(shell: ScoreMetric, resamples: int, seed: int) -> Result:
     if not resamples:
         return Result(scores, {}, {**definition(shell.score), "interval": None})
     method: Method = "percentile" if resamples >= FEW else "normal"
-    draw = partial(bootstrap, shell.score, resamples=resamples, level=LEVEL, method=method, seed=seed)
+    draw = partial(bootstrap, shell.score, resamples=resamples, level=LEVEL, method=method, seed=seed, scores=scores)
     tables: Sequence[ArrayLike] = shell.tables()
     test = shell.test_pool()
     if "test_fraction" in arguments:

@@ -15,7 +15,7 @@ from vaezoo.nn.networks import LaRVAENetwork, Shape
 from vaezoo.regularizers import KL, LabelReconstruction, LabelReplacement, Regularizer, TotalCorrelation
 from vaezoo.regularizers.groups import SpanningTerm
 from vaezoo.regularizers.label_reconstruction import LabelLoss
-from vaezoo.types import AnyBatch, Batch, Term
+from vaezoo.types import AnyBatch, Batch, Posterior, Term
 
 LR = 1e-4  # Sec. 5, Baselines
 
@@ -96,7 +96,11 @@ class LaRVAE(VAE):
     @torch.no_grad()
     def infer_labels(self, x: Tensor) -> Tensor:
         """Labels of images: μ_y(x), or its sigmoid where the label loss is "bce", (B, label_dim)."""
-        return self.labels_from(self.encode(x)["y"].code())
+        return self.labels_of(self.encode(x))
+
+    def labels_of(self, posterior: Mapping[str, Posterior]) -> Tensor:
+        """Labels of images whose posteriors are known, (B, label_dim)."""
+        return self.labels_from(posterior["y"].code())
 
     def labels_from(self, mean: Tensor) -> Tensor:
         """Labels that μ_y(x) stands for, (B, label_dim)."""

@@ -100,7 +100,10 @@ class Autoencoder(Specified, nn.Module):
     @torch.no_grad()
     def represent(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Deterministic codes, the latent groups that are decoded side by side, (B, D)."""
-        posterior = self.encode(x, y)
+        return self.codes_of(self.encode(x, y))
+
+    def codes_of(self, posterior: Mapping[str, Posterior]) -> Tensor:
+        """The codes of images whose posteriors are known, (B, D)."""
         return torch.cat([posterior[name].code() for name in self.decoded], dim=1)
 
     def codes(self, batch: Batch) -> Tensor:

@@ -5,11 +5,13 @@ sought between at most 128 bins of a code and for all classes at once. (Its `His
 fast, yet has no importances.)
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from torch import Tensor
 
 from vaezoo.metrics.functional.binning import digitise, equal_mass_edges
 from vaezoo.metrics.functional.pool import Array, Labels
@@ -17,14 +19,16 @@ from vaezoo.metrics.functional.pool import Array, Labels
 # Sums over thousands of rows, compared with one another: single precision halves the time and suffices.
 Single = NDArray[np.float32]
 Bins = NDArray[np.uint8]
+Table = NDArray[Any]
 
 
 class Binned(NamedTuple):
     """Codes of the training rows, and of the test rows after them, as bins."""
 
     bins: Bins  # (D, N + M)
-    members: csr_matrix  # (D * B, N): which training rows lie in which bin of which code
-    counts: Single  # (D, B): how many
+    rows: Tensor  # (D * N,): training rows, those of one bin of one code side by side
+    first: Tensor  # (D * B,): place in `rows` where a bin of a code starts
+    counts: Single  # (D, B): how many lie in it
 
 
 class Split(NamedTuple):
@@ -38,13 +42,12 @@ class Split(NamedTuple):
 def bin_codes(codes: Array, test_codes: Array, bins: int = 128) -> Binned:
     """Bin codes at the quantiles of the training rows, at most 256 bins a code."""
     edges = equal_mass_edges(codes, bins)
-    table = digitise(np.concatenate([codes, test_codes]), edges)
-    height, (rows, width) = max(map(len, edges)) + 1, codes.shape
-    cell = table[:rows] + np.arange(width) * height
-    entries = (np.ones(cell.size, dtype=np.float32), (cell.ravel(), np.repeat(np.arange(rows), width)))
-    members = csr_matrix(entries, shape=(width * height, rows))
-    counts = np.diff(members.indptr).reshape(width, height).astype(np.float32)
-    return Binned(np.ascontiguousarray(table.T.astype(np.uint8)), members, counts)
+    table = digitise(np.concatenate([codes, test_codes]), edges).T.astype(np.uint8)
+    height, rows = max(map(len, edges)) + 1, len(codes)
+    members = np.argsort(table[:, :rows], axis=1, kind="stable").astype(np.int32)
+    counts = np.stack([np.bincount(column, minlength=height) for column in table[:, :rows]])
+    first = (np.cumsum(counts) - counts.ravel()).astype(np.int32)
+    return Binned(table, torch.from_numpy(members.ravel()), torch.from_numpy(first), counts.astype(np.float32))
 
 
 def boost(
@@ -68,13 +71,15 @@ def boost(
     logits = np.repeat(np.log(target.mean(axis=1, keepdims=True)), data.bins.shape[1], axis=1)  # (C, N + M)
     importance = np.zeros(len(data.bins))
     for _ in range(trees):
-        p = np.exp(logits[:, :rows] - logits[:, :rows].max(axis=0))
-        residual = target - p / p.sum(axis=0)
+        p = logits[:, :rows] - logits[:, :rows].max(axis=0)
+        np.exp(p, out=p)
+        p /= p.sum(axis=0)
+        residual = np.subtract(target, p, out=p)
         leaf, gains = grow(data, residual, depth, rng)
         importance += gains
-        value = rate * (classes - 1) / classes * leaf_values(leaf[:, :rows], residual, 2**depth)
-        for c, values in enumerate(value.astype(np.float32)):
-            logits[c] += values[leaf[c]]
+        cell = leaf + 2**depth * np.arange(classes)[:, None]  # one number a class and leaf
+        value = rate * (classes - 1) / classes * leaf_values(cell[:, :rows], residual, 2**depth * classes)
+        logits += value.astype(np.float32).take(cell)
     total = importance.sum()
     return importance / total if total > 0 else importance, logits.argmax(axis=0)
 
@@ -86,52 +91,72 @@ def grow(data: Binned, residual: Single, depth: int, rng: np.random.Generator) -
         The leaf of every row of codes (C, N + M) and the summed gain of each code (D,).
     """
     classes, rows = residual.shape
-    leaf = np.zeros((classes, data.bins.shape[1]), dtype=np.uint8)
-    gains = np.zeros(len(data.bins))
-    sums = histograms(data, residual[None])
-    counts = np.broadcast_to(data.counts[None, :, :, None], sums.shape)
+    sums = cumulated(data, residual)[None]  # (nodes, C, D, B)
+    counts = data.counts.cumsum(axis=1)[None, None]  # alike for all classes as yet
+    leaf, gains = np.zeros((classes, data.bins.shape[1]), dtype=np.uint8), np.zeros(len(data.bins))
+    nodes = np.ones((1, *leaf.shape), dtype=np.bool_)  # rows of codes that a node holds, (nodes, C, N + M)
     for level in range(depth):
-        if level:
-            # The right child is its parent less the left child: half the rows to sum.
-            left = np.arange(0, 2**level, 2, dtype=np.uint8)
-            inside = (leaf[:, :rows] == left[:, None, None]).astype(np.float32)  # (parents, C, N)
-            left_sums, left_counts = np.split(histograms(data, np.concatenate([inside * residual, inside])), 2)
-            sums = np.stack([left_sums, sums - left_sums], axis=1).reshape(-1, *sums.shape[1:])
-            counts = np.stack([left_counts, counts - left_counts], axis=1).reshape(-1, *counts.shape[1:])
         split = best_split(sums, counts, rng.permutation(len(data.bins)))
         gains += np.bincount(split.code.ravel(), split.gain.ravel(), minlength=len(data.bins))
-        right = np.zeros_like(leaf, dtype=np.bool_)
-        for node in range(2**level):
-            right |= (data.bins[split.code[node]] > split.bin[node][:, None]) & (leaf == node)
-        leaf = 2 * leaf + right
+        left = data.bins[split.code] <= split.bin[:, :, None]
+        left &= nodes
+        leaf = 2 * leaf + ~left.any(axis=0)
+        if level + 1 < depth:
+            nodes = children(left, nodes, np.logical_xor)
+            # The right child is its parent less the left child: half the rows to sum.
+            left_sums, left_counts = sums_and_counts(data, residual, left[:, :, :rows])
+            sums, counts = children(left_sums, sums, np.subtract), children(left_counts, counts, np.subtract)
     return leaf, gains
 
 
-def histograms(data: Binned, values: Single) -> Single:
-    """Sum values (V, C, N) of the training rows over each bin of each code, shape (V, D, B, C)."""
-    sums = data.members @ values.reshape(-1, values.shape[2]).T
-    return np.asarray(sums.reshape(*data.counts.shape, *values.shape[:2]).transpose(2, 0, 1, 3))
+def children(left: Table, parents: Table, subtract: np.ufunc) -> Table:
+    """Put the children of each node side by side: the right one is the parent less the left one."""
+    both = np.empty((len(left), 2, *left.shape[1:]), dtype=left.dtype)
+    both[:, 0] = left
+    subtract(parents, left, out=both[:, 1])
+    return both.reshape(-1, *left.shape[1:])
+
+
+def sums_and_counts(data: Binned, residual: Single, inside: NDArray[np.bool_]) -> Single:
+    """Residuals (C, N) of the rows inside nodes (nodes, C, N), and how many, cumulated, (2, nodes, C, D, B)."""
+    values = np.empty((2, *inside.shape), dtype=np.float32)
+    values[1] = inside
+    np.multiply(values[1], residual, out=values[0])
+    return cumulated(data, values.reshape(-1, inside.shape[2])).reshape(*values.shape[:3], *data.counts.shape)
+
+
+def cumulated(data: Binned, values: Single) -> Single:
+    """Sum values (V, N) of the training rows over each code's bins up to every bin, shape (V, D, B)."""
+    table = torch.from_numpy(np.ascontiguousarray(values.T))
+    sums = F.embedding_bag(data.rows, table, data.first, mode="sum")  # (D * B, V)
+    sums = sums.view(*data.counts.shape, -1).cumsum(dim=1)
+    return np.ascontiguousarray(sums.numpy().transpose(2, 0, 1))
 
 
 def best_split(sums: Single, counts: Single, order: NDArray[np.intp]) -> Split:
-    """Find the split of greatest gain from histograms (nodes, D, B, C); ties go to the first code in `order`."""
-    left, left_count = sums[:, order].cumsum(axis=2), counts[:, order].cumsum(axis=2)
-    total, count = left[:, :1, -1:], left_count[:, :1, -1:]
-    product = left_count * (count - left_count)
-    gain = np.where(product > 0, (left * count - total * left_count) ** 2 / np.maximum(product * count, 1), 0)
-    nodes, width, bins, classes = gain.shape
-    gain = gain.reshape(nodes, width * bins, classes)
-    best = gain.argmax(axis=1)
-    top = np.take_along_axis(gain, best[:, None], axis=1)[:, 0]
-    return Split(order[best // bins], (best % bins).astype(np.uint8), top)
+    """Find the split of greatest gain; ties go to the first code in `order`.
+
+    Args:
+        sums: Residuals of the rows up to a bin (nodes, C, D, B).
+        counts: How many these are, of a shape that broadcasts to that.
+        order: Codes in the order of preference.
+    """
+    total, count = sums[..., :1, -1:], counts[..., :1, -1:]
+    product = counts * (count - counts)
+    gain = sums * count
+    gain -= total * counts
+    gain *= gain
+    gain /= np.maximum(product * count, 1)
+    gain *= product > 0
+    top = gain.max(axis=3)  # (nodes, C, D)
+    code = order[top[..., order].argmax(axis=2)]
+    node, tree = np.ogrid[: len(top), : top.shape[1]]
+    return Split(code, gain[node, tree, code].argmax(axis=2).astype(np.uint8), top[node, tree, code])
 
 
-def leaf_values(leaf: Bins, residual: Single, leaves: int) -> Array:
-    """Take one Newton step in each leaf: sum of r over sum of |r|(1 - |r|), shape (C, leaves)."""
-    classes = len(residual)
-    cell = (leaf + leaves * np.arange(classes)[:, None]).ravel()
-    size = np.abs(residual)
-    numerator = np.bincount(cell, residual.ravel(), minlength=leaves * classes)
-    denominator = np.bincount(cell, (size * (1 - size)).ravel(), minlength=leaves * classes)
-    value = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 1e-150)
-    return np.asarray(value.reshape(classes, leaves))
+def leaf_values(cell: NDArray[np.intp], residual: Single, cells: int) -> Array:
+    """Take one Newton step in each leaf: sum of r over sum of |r|(1 - |r|), shape (cells,)."""
+    place, size = cell.ravel(), np.abs(residual).ravel()
+    numerator = np.bincount(place, residual.ravel(), minlength=cells)
+    denominator = np.bincount(place, size - size * size, minlength=cells)
+    return np.divide(numerator, denominator, out=np.zeros(cells), where=denominator > 1e-150)

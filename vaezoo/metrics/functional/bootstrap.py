@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vaezoo.metrics.functional.pool import Array, Pool, Scores
+from vaezoo.metrics.functional.threads import in_threads
 
 Method = Literal["percentile", "normal"]
 Table = NDArray[Any]
+Rows = NDArray[np.int64]
 
 
 class Interval(NamedTuple):
@@ -28,6 +30,7 @@ def bootstrap(
     level: float = 0.95,
     method: Method = "percentile",
     seed: int = 0,
+    scores: Scores | None = None,
 ) -> dict[str, Interval]:
     """Return the interval of every score of a metric (Efron, 1979), laid around the score of the pool itself.
 
@@ -48,27 +51,31 @@ def bootstrap(
         method: "percentile" of the drawn scores, or "normal" from their standard deviation, for few resamples.
             Draws in which a score is not defined, as a rare factor is missing, do not count for it.
         seed: Seed of the draws.
+        scores: What the metric says of the tables themselves, if that is known already.
     """
     if not 0 < level < 1 or resamples < 2:
         raise ValueError(f"level={level} must lie between 0 and 1, and resamples={resamples} be at least 2")
     arrays = [np.asarray(table) for table in tables]
     held_out = [np.asarray(table) for table in test or ()]
     rng = np.random.default_rng(seed)
-    draws = [_scores(metric, _drawn(arrays, rng), _drawn(held_out, rng)) for _ in range(resamples)]
+    picks = [(_picked(arrays, rng), _picked(held_out, rng)) for _ in range(resamples)]
+
+    def draw(pick: tuple[Rows, Rows]) -> Scores:
+        rows, test_rows = pick
+        return _scores(metric, [table[rows] for table in arrays], [table[test_rows] for table in held_out])
+
+    draws = in_threads(draw, picks)
     intervals = {}
-    for name, score in _scores(metric, arrays, held_out).items():
+    for name, score in (scores or _scores(metric, arrays, held_out)).items():
         values = np.array([draw[name] for draw in draws if not np.isnan(draw.get(name, np.nan))])
         if len(values) > 1 and not np.isnan(score) and not name.endswith("_seed"):
             intervals[name] = _interval(score, values, level, method)
     return intervals
 
 
-def _drawn(tables: list[Table], rng: np.random.Generator) -> list[Table]:
-    if not tables:
-        return []
-    rows = len(tables[0])
-    pick = rng.integers(rows, size=rows)
-    return [table[pick] for table in tables]
+def _picked(tables: list[Table], rng: np.random.Generator) -> Rows:
+    rows = len(tables[0]) if tables else 0
+    return rng.integers(rows, size=rows) if rows else np.empty(0, dtype=np.int64)
 
 
 def _scores(metric: Callable[..., Scores], tables: list[Table], held_out: list[Table]) -> Scores:

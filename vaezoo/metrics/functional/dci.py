@@ -1,8 +1,6 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.boosting import bin_codes, boost
 from vaezoo.metrics.functional.pool import Array, Holdout, Labels, Pool, Scores, first_columns, hold_out
+from vaezoo.metrics.functional.threads import in_threads
 
 
 class Fit(NamedTuple):
@@ -113,6 +112,5 @@ def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:
 def _fit_all(fit: Callable[[Labels, Labels], Fit], part: Holdout, jobs: int) -> list[Fit]:
     """Fit all factors, `jobs` at a time, those of most classes first: they take longest."""
     order = np.argsort(-part.labels.max(axis=0), kind="stable")
-    with ThreadPoolExecutor(jobs if jobs > 0 else os.cpu_count()) as threads:
-        fits = list(threads.map(fit, part.labels.T[order], part.test_labels.T[order]))
+    fits = in_threads(lambda k: fit(part.labels[:, k], part.test_labels[:, k]), order, jobs)
     return [fits[i] for i in np.argsort(order)]

@@ -1,13 +1,12 @@
 """Multinomial logistic regression, with the objective, start and stopping rule of scikit-learn's defaults."""
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from vaezoo.metrics.functional.pool import Array, Labels
+from vaezoo.metrics.functional.threads import one_core
 
 
 class Logistic(NamedTuple):
@@ -18,12 +17,6 @@ class Logistic(NamedTuple):
     def logits(self, x: Array) -> Array:
         """Return the logits (N, C) of the rows of x (N, D)."""
         return np.asarray(x @ self.weights[:, :-1].T + self.weights[:, -1])
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    # Matrices this thin gain nothing from threads, and on a busy machine BLAS takes ten times as long to wait for them.
-    return ThreadpoolController()
 
 
 def fit_logistic(x: Array, y: Labels, steps: int = 100) -> Logistic:
@@ -57,7 +50,7 @@ def fit_logistic(x: Array, y: Labels, steps: int = 100) -> Logistic:
 
     start = np.zeros(target[free].size)
     options = {"maxiter": steps, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
-    with _libraries().limit(limits=1, user_api="blas"):
+    with one_core():
         found: Array = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
     weights = np.zeros(target.shape)
     weights[free] = found.reshape(-1, len(xt))

@@ -1,0 +1,53 @@
+"""Threads over pieces of work, each of which keeps to one core."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from threading import RLock
+from typing import TypeVar
+
+import torch
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
+
+Piece = TypeVar("Piece")
+Found = TypeVar("Found")
+
+_lock = RLock()
+_users = 0
+_limits = ExitStack()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep BLAS and torch from splitting their work among threads.
+
+    Tables this thin gain nothing from it, and on a busy machine BLAS takes ten times as long to wait for its threads.
+    The limits are the process's, so the first to come sets them and the last to go lifts them.
+    """
+    global _users
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limits.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(1)
+            _limits.enter_context(_libraries().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limits.close()
+
+
+def in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: int = -1) -> list[Found]:
+    """Do pieces of work, `jobs` at a time, -1 for one a core; what they give, in order."""
+    with one_core(), ThreadPoolExecutor(jobs if jobs > 0 else os.cpu_count()) as threads:
+        return list(threads.map(work, pieces))
