@@ -135,6 +135,17 @@ def test_a_batch_is_encoded_once_for_all_that_scores_read() -> None:
         torch.testing.assert_close(part, expected, rtol=0, atol=0)
 
 
+def test_a_model_that_defines_its_own_codes_is_scored_by_them() -> None:
+    class Doubled(vaezoo.VAE):
+        def represent(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+            return 2 * super().represent(x, y)
+
+    model = Doubled((1, 1, 2), network=vaezoo.DenseNetwork((4,), (4,))).eval()
+    x = torch.rand(3, 1, 1, 2)
+    encoded = Encoded(model, Batch(x, torch.zeros(3, 0), torch.zeros(3, dtype=torch.bool)), torch.zeros(3, 1))
+    torch.testing.assert_close(encoded.codes, 2 * model.encode(x)["z"].mode())
+
+
 def test_blobs_name_their_labels() -> None:
     data = BlobsDataModule()
     assert data.labelled_names == ("angle", "distance")

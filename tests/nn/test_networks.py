@@ -213,3 +213,23 @@ def test_a_network_says_what_it_builds() -> None:
 def test_kernels_must_match_channels() -> None:
     with pytest.raises(ValueError, match="kernels must be 2 or 4"):
         ConvNetwork(channels=(8, 8), kernels=(4, 3))
+
+
+@pytest.mark.parametrize("network", [BurgessNetwork(), LaRVAENetwork()])
+def test_channels_come_last_in_activations_alone_and_not_beside_instance_norm(network: ConvNetwork) -> None:
+    torch.manual_seed(0)
+    encoder, decoder = network.encoder((3, 64, 64)), network.decoder((3, 64, 64), 4)
+    outputs = []
+    for layer in (*encoder, *decoder):
+        if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
+            assert layer.weight.is_contiguous()  # what checkpoints and fused optimizers hold
+            layer.register_forward_hook(lambda layer, given, found: outputs.append((layer, given[0], found)))
+    encoder(torch.rand(2, 3, 64, 64))
+    decoder(torch.randn(2, 4)).sum().backward()
+    assert len(outputs) == 8
+    for layer, given, found in outputs:
+        last = found.is_contiguous(memory_format=torch.channels_last) and not found.is_contiguous()
+        assert last == (not network.instance_norm), layer
+        plain = nn.Conv2d if isinstance(layer, nn.Conv2d) else nn.ConvTranspose2d
+        torch.testing.assert_close(found, plain.forward(layer, given.contiguous()))
+    assert all(p.grad is None or p.grad.is_contiguous() for p in decoder.parameters())
