@@ -80,6 +80,16 @@ from .runs.loading import (
     load as load,
     save as save,
 )
+from .sharing.hub import (
+    push_to_hub as push_to_hub,
+)
+from .sharing.pretrained import (
+    from_pretrained as from_pretrained,
+    pretrained as pretrained,
+)
+from .sharing.saving import (
+    save_pretrained as save_pretrained,
+)
 from .types import (
     Batch as Batch,
     Forward as Forward,
