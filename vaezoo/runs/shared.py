@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from vaezoo import __version__
@@ -53,7 +53,7 @@ def write_shared(
     place = RunFolder(folder)
     tensors = {name: _stored(value, name in halved) for name, value in checkpoint["state_dict"].items()}
     with atomic_write(place.weights) as draft:
-        save_file(tensors, draft, metadata={"format": "pt"})  # the Hub reads the second
+        draft.write_bytes(save(tensors, metadata={"format": "pt"}))  # which the Hub reads
     taken = ("state_dict", "model_class", ARGUMENTS, "pytorch-lightning_version")
     config = {
         "format": FORMAT,

@@ -39,7 +39,7 @@ def model_card(config: Mapping[str, Any], pictures: Sequence[Path] = (), address
     name, short = printable(config["name"]), config["model_class"].rpartition(".")[2]
     sections = {
         "": _about(config, short),
-        "Use it": _use(address or name, config),
+        "Use it": _use(address or name),
         "Data": _data(config),
         "Scores": _scores(config),
         "Pictures": "\n\n".join(f"![{path.stem}](pictures/{path.name})" for path in pictures),
@@ -82,10 +82,10 @@ def _about(config: Mapping[str, Any], short: str) -> str:
     )
 
 
-def _use(address: str, config: Mapping[str, Any]) -> str:
-    lines = ["```python", f"import {LIBRARY}", "", f"model = vaezoo.from_pretrained({address!r})"]
+def _use(address: str) -> str:
+    lines = ["```python", f"import {LIBRARY}", "", f'model = vaezoo.from_pretrained("{address}")']
     lines += ["codes = model.represent(images)  # (B, D)", "pictures = model.sample(8)", "```"]
-    given = f"hub:{address}" if "/" in address else address
+    given = f"hub:{address}" if "/" in address and ":" not in address else address
     lines += ["", "```bash", f"vaezoo evaluate --ckpt_path {given}", f"vaezoo traverse --ckpt_path {given}", "```"]
     return "\n".join(lines)
 

@@ -17,10 +17,10 @@ from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import data_settings, load
 from vaezoo.runs.options import CommandParser, checkpoint_in
-from vaezoo.sharing.card import model_card
+from vaezoo.sharing.card import model_card, write_card
 from vaezoo.sharing.hub import push_to_hub
 from vaezoo.sharing.precision import checked_half
-from vaezoo.sharing.pretrained import pretrained_config, pretrained_names, require_name
+from vaezoo.sharing.pretrained import SHIPPED, pretrained_config, pretrained_names, require_name
 from vaezoo.sharing.saving import save_pretrained, without_machine
 from vaezoo.sharing.scores import kept_scores, read_scores_file, scores_beside, shown
 from vaezoo.specs import with_public_names
@@ -67,6 +67,8 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
         half=options.half,
         pictures=_pictures(run, options),
     )
+    if folder.path.resolve().parent == SHIPPED:
+        write_card(folder, f"pretrained:{options.name}")
     if config:
         _write_training(folder.training, config)
     _conclude(folder, scores is not None, lines)
@@ -83,7 +85,9 @@ def run_pretrained(args: Sequence[str]) -> None:
     options = _pretrained_parser().parse_args(list(args))
     if options.name is not None:
         require_name(options.name)
-        print(model_card(pretrained_config(options.name)).split("---\n", 2)[2].strip())
+        print(
+            model_card(pretrained_config(options.name), (), f"pretrained:{options.name}").split("---\n", 2)[2].strip()
+        )
         return
     rows = [_row(name, pretrained_config(name)) for name in pretrained_names()]
     if not rows:

@@ -1,6 +1,9 @@
 """Models on the Hugging Face Hub, by the extra `hub`; `HF_ENDPOINT` names another Hub, `HF_HUB_OFFLINE=1` uses none."""
 
+import os
+import re
 import shutil
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -52,7 +55,7 @@ def push_to_hub(
             _copy(RunFolder(Path(model)), place)
         write_card(place, repo_id)
         try:
-            api = hub.HfApi(token=token)
+            api = hub.HfApi(_endpoint(), token)
             api.create_repo(repo_id, private=private, exist_ok=True)
             api.upload_folder(repo_id=repo_id, folder_path=place.path, commit_message=message)
             return f"{api.endpoint}/{repo_id}"
@@ -73,19 +76,26 @@ def fetch_from_hub(name: str) -> Path:
         ConnectionError: It could not be fetched.
         ValueError: It is no model of vaezoo.
     """
+    if not re.fullmatch(REPOSITORY, name):
+        raise ValueError(f"hub:{name} is no address: write hub:user/name, or hub:user/name@revision")
     hub = _huggingface_hub()
     repo_id, _, revision = name.partition("@")
     names = RunFolder(Path())
     try:
-        config = Path(hub.hf_hub_download(repo_id, names.shared_config.name, revision=revision or None))
-        read_shared_config(config)  # before anything large is fetched
-        return Path(hub.hf_hub_download(repo_id, names.weights.name, revision=revision or None)).parent
+        get = partial(hub.hf_hub_download, repo_id, revision=revision or None, endpoint=_endpoint())
+        read_shared_config(Path(get(names.shared_config.name)))  # before anything large is fetched
+        return Path(get(names.weights.name)).parent
     except (ValueError, FileNotFoundError) as error:
         if type(error).__module__ == "builtins":
             raise
         raise _not_fetched(name, error) from error
     except Exception as error:
         raise _not_fetched(name, error) from error
+
+
+def _endpoint() -> str | None:
+    """The Hub; the library reads the variable once, when it is imported."""
+    return os.environ.get("HF_ENDPOINT") or None
 
 
 def _not_fetched(name: str, error: Exception) -> ConnectionError:

@@ -53,19 +53,25 @@ def read_scores_file(file: Path) -> dict[str, Any]:
     return dict(record)
 
 
-def again(model: VAE, data: Any, kept: Mapping[str, Any], resamples: int | None = None) -> dict[str, Any]:
-    """Compute kept scores of a model once more, with the same images, seed and arguments.
+def again(model: VAE, data: Any, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Compute kept scores of a model once more, with the same images, seed, arguments and resamples.
 
     Args:
         model: The model.
         data: Its data, set up.
         kept: The scores.
-        resamples: Pools drawn for each interval; the catalogue's numbers where None.
     """
-    split, latents = kept.get("split") or data.evaluation_split, kept.get("latents")
-    entries = [_entry(label, result.definition) for label, result in from_plain(kept).results.items()]
+    definitions = {label: result.definition for label, result in from_plain(kept).results.items()}
+    resamples = {(definition.get("interval") or {}).get("resamples", 0) for definition in definitions.values()}
     found = evaluate(
-        model, data, entries, int(kept["images"]), split, int(kept.get("seed") or 0), resamples, latents=latents
+        model,
+        data,
+        [_entry(label, definition) for label, definition in definitions.items()],
+        int(kept["images"]),
+        kept.get("split") or data.evaluation_split,
+        int(kept.get("seed") or 0),
+        resamples.pop() if len(resamples) == 1 else None,  # the catalogue has several
+        kept.get("latents"),
     )
     return kept_scores({**kept, **as_plain(found)})
 
