@@ -13,42 +13,16 @@ import pytest
 import torch
 
 import vaezoo
-from datamodules import ImageDataModule
 from tests.helpers.harness import attempt
 from tests.helpers.paths import ROOT
+from tests.helpers.pretrained import require_finite_codes, require_recorded_scores
 from tests.helpers.zoo import MODELS, a_batch
 from vaezoo.cli.main import run
-from vaezoo.models import WeLaVAE
-from vaezoo.models.base import VAE
-from vaezoo.runs.data import RunData
-from vaezoo.runs.folder import RunFolder
 from vaezoo.sharing import pretrained
 from vaezoo.sharing.pretrained import SHIPPED, pretrained_names
-from vaezoo.sharing.scores import again, differing
 
 MOST_BYTES = 20_000_000
 NAMES = pretrained_names() or [pytest.param("", marks=pytest.mark.skip("no model comes with this version"))]
-
-
-def require_finite_codes(model: VAE) -> None:
-    images = torch.rand(4, *model.image_shape, generator=torch.Generator().manual_seed(0))
-    labels = torch.full((4, len(model.label_sizes)), torch.nan) if isinstance(model, WeLaVAE) else None
-    assert not model.training
-    assert model.represent(images).isfinite().all()
-    assert all(q.mode().isfinite().all() for q in model.encode(images, labels).values())
-    assert model.reconstruct(images).isfinite().all()
-
-
-def require_recorded_scores(folder: Path) -> None:
-    """Fails where the scores of a model in a folder are not those that it records; skips where its data is absent."""
-    kept = json.loads((folder / "config.json").read_text())["scores"]
-    try:
-        data, _ = RunData(ImageDataModule).of(RunFolder(folder))
-    except OSError as error:
-        pytest.skip(f"the data is not here: {error}")
-    if data.source != kept["source"]:
-        pytest.skip(f"it was scored on images from {kept['source']}, and these are from {data.source}")
-    assert not differing(kept, again(vaezoo.load(folder), data, kept))
 
 
 @pytest.mark.parametrize("name", NAMES)
