@@ -14,7 +14,6 @@ import torch
 
 import vaezoo
 from tests.helpers.harness import attempt
-from tests.helpers.paths import ROOT
 from tests.helpers.pretrained import require_finite_codes, require_recorded_scores
 from tests.helpers.zoo import MODELS, a_batch
 from vaezoo.cli.main import run
@@ -45,12 +44,6 @@ def test_a_model_has_the_scores_that_it_records(name: str) -> None:
 
 def test_what_comes_with_the_package_is_small() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) <= MOST_BYTES
-
-
-def test_they_are_part_of_the_wheel() -> None:
-    text = (ROOT / "pyproject.toml").read_text()
-    assert '"pretrained_models/*/*"' in text
-    assert "graft vaezoo/pretrained_models" in (ROOT / "MANIFEST.in").read_text()
 
 
 @pytest.fixture

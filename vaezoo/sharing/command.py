@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,9 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
     checkpoint = Path(checkpoint_in(options.run))
     model, run = load(checkpoint), RunFolder.of(checkpoint)
     config = run.read_config() if run.config.is_file() else {}
-    scores = kept_scores(read_scores_file(Path(options.scores))) if options.scores else scores_beside(checkpoint)
+    scores: Mapping[str, Any] | None = scores_beside(checkpoint)
+    if options.scores:
+        scores = kept_scores(read_scores_file(Path(options.scores)))
     lines: list[str] = []
     if options.half:
         data, why = _opened(run, RunData(data_class, data_args), data_args)

@@ -31,9 +31,7 @@ def code_change(model: VAE, other: VAE, images: Tensor) -> float:
     return float((after - before).abs().max() / before.std().clamp(min=1e-12))
 
 
-def checked_half(
-    model: VAE, data: Any, scores: Mapping[str, Any] | None
-) -> tuple[dict[str, Any] | Mapping[str, Any] | None, list[str]]:
+def checked_half(model: VAE, data: Any, scores: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None, list[str]]:
     """Compare a model with itself in half precision.
 
     Args:
