@@ -32,4 +32,5 @@ def require_recorded_scores(folder: Path) -> None:
         pytest.skip(f"the data is not here: {error}")
     if data.source != kept["source"]:
         pytest.skip(f"it was scored on images from {kept['source']}, and these are from {data.source}")
-    assert not differing(kept, again(vaezoo.load(folder), data, kept))
+    wrong = differing(kept, again(vaezoo.load(folder), data, kept))
+    assert not wrong, "; ".join(wrong)
