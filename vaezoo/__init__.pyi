@@ -86,6 +86,16 @@ from .sharing.encoder import (
 from .sharing.export import (
     export as export,
 )
+from .sharing.hub import (
+    push_to_hub as push_to_hub,
+)
+from .sharing.pretrained import (
+    from_pretrained as from_pretrained,
+    pretrained as pretrained,
+)
+from .sharing.saving import (
+    save_pretrained as save_pretrained,
+)
 from .types import (
     Batch as Batch,
     Forward as Forward,

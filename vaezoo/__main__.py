@@ -15,6 +15,7 @@ usage: vaezoo COMMAND [options]
 
 find something to run:
   experiments   list the configurations that come with vaezoo, or copy one
+  pretrained    list the trained models that come with vaezoo
 train a model:
   fit           train, or resume a training
   validate      losses on the validation images
@@ -27,7 +28,8 @@ look at it:
   figure        figures for a paper, as PNG, PDF or SVG
   report        runs as one HTML file
   dashboard     charts of runs on Weights & Biases
-use it elsewhere:
+give it away:
+  share         a run as a folder that anyone can load, with a model card
   export        encoder and decoder as ONNX, PyTorch programs or safetensors
 compare many runs:
   study         a grid of runs from one file

@@ -146,3 +146,9 @@ def test_an_installed_package_brings_them(tmp_path: Path) -> None:
     assert study.parent == folder / "studies"
     assert (folder / "expected.json").is_file()
     assert len(list((folder / "results").iterdir())) == len(list((SHIPPED / "results").iterdir()))
+    models, own = library / "vaezoo" / "pretrained_models", ROOT / "vaezoo" / "pretrained_models"
+    assert files_in(models) == files_in(own)
+
+
+def files_in(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}

@@ -20,7 +20,7 @@ from vaezoo.pictures import traversals
 from vaezoo.report import command as report
 from vaezoo.runs.data import split_data_options
 from vaezoo.runs.options import CommandParser
-from vaezoo.sharing import export
+from vaezoo.sharing import command as sharing, export
 from vaezoo.study import command as study, reproduce
 from vaezoo.tracking import dashboard
 
@@ -66,8 +66,10 @@ def command_parser(name: str) -> CommandParser:
         "experiments": experiments._parser,
         "export": export._parser,
         "figure": traversals._figure_parser,
+        "pretrained": sharing._pretrained_parser,
         "report": report._parser,
         "reproduce": reproduce._parser,
+        "share": sharing._share_parser,
         "study": study._parser,
         "traverse": traversals._parser,
     }[name]()

@@ -66,6 +66,10 @@ vaezoo reproduce welavae_table1 --budget short""",
     "experiments": """\
 vaezoo experiments
 vaezoo experiments copy larvae_3dshapes .""",
+    "share": """\
+vaezoo share RUN --name partedvae_mine
+vaezoo share RUN --name partedvae_mine --half true --license mit --hub me/partedvae_mine""",
+    "pretrained": "vaezoo pretrained",
 }
 """How the help of every command ends."""
 

@@ -12,6 +12,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from datamodules import ImageDataModule
 from datamodules.table_files import read_table
 from vaezoo.callbacks import NonFiniteError, SaveConfig
+from vaezoo.cli.addresses import fetch_named
 from vaezoo.cli.common import imported, split_common_options
 from vaezoo.cli.console import console
 from vaezoo.cli.errors import explain_argument
@@ -25,11 +26,11 @@ from vaezoo.pictures.traversals import run_figure, run_traverse
 from vaezoo.report.command import run_report
 from vaezoo.runs.options import STRICT, KeepLines
 from vaezoo.runs.resuming import NothingToDo
+from vaezoo.sharing.command import run_pretrained, run_share
 from vaezoo.sharing.export import run_export
 from vaezoo.study.command import run_study
 from vaezoo.study.reproduce import run_reproduce
 from vaezoo.text import printable
-from vaezoo.tracking.artifacts import fetch_named
 from vaezoo.tracking.dashboard import run_dashboard
 from vaezoo.tracking.joining import add_to_run
 from vaezoo.tracking.studies import add_study
@@ -45,6 +46,8 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "study": partial(run_study, track=add_study),
     "reproduce": partial(run_reproduce, track=add_study),
     "experiments": run_experiments,
+    "share": partial(run_share, data_class=ImageDataModule),
+    "pretrained": run_pretrained,
 }
 
 

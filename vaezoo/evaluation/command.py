@@ -208,9 +208,11 @@ def _parser() -> CommandParser:
 
 
 def _labels(paths: list[Path]) -> list[str]:
-    """Runs as `experiment/time`, or paths where that does not tell them apart."""
+    """Runs as `experiment/time`, shared models by their folder, or paths where that does not tell them apart."""
     runs = [
-        run.title if path.parent == run.checkpoints else str(path) for path in paths for run in [RunFolder.of(path)]
+        run.title if path.parent == run.checkpoints else str(run.path if path == run.weights else path)
+        for path in paths
+        for run in [RunFolder.of(path)]
     ]
     count = Counter(runs)
     return [run if count[run] == 1 else str(path) for run, path in zip(runs, paths, strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from vaezoo import __version__
 from vaezoo.metrics.catalogue import DETAIL
+from vaezoo.metrics.functional import Interval
 from vaezoo.metrics.scoring import LEVEL, Evaluation, Result
 from vaezoo.runs.files import atomic_write
 from vaezoo.text import aligned, json_text, spreadsheet_cell, tabular
@@ -85,8 +86,8 @@ def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
                     writer.writerow([*names, value, *interval, evaluation.images])
 
 
-def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:
-    """Everything about one evaluation; NaN and infinity, which JSON lacks, as strings."""
+def as_plain(evaluation: Evaluation) -> dict[str, Any]:
+    """Scores with intervals and definitions as plain data."""
     metrics = {
         metric: {
             "scores": {
@@ -97,13 +98,33 @@ def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) ->
         }
         for metric, result in evaluation.results.items()
     }
-    content = {
-        **record,
-        "images": evaluation.images,
-        "metrics": metrics,
-        "skipped": evaluation.skipped,
-        "versions": versions(),
-    }
+    return {"images": evaluation.images, "metrics": metrics, "skipped": evaluation.skipped}
+
+
+def from_plain(record: Mapping[str, Any]) -> Evaluation:
+    """What `as_plain` wrote, or `write_json`.
+
+    Raises:
+        ValueError: It is no such thing.
+    """
+    try:
+        results = {}
+        for metric, entry in record["metrics"].items():
+            scores = {name: float(score["value"]) for name, score in entry["scores"].items()}
+            intervals = {
+                name: Interval(float(score["low"]), float(score["high"]))
+                for name, score in entry["scores"].items()
+                if "low" in score
+            }
+            results[metric] = Result(scores, intervals, {key: entry[key] for key in entry if key != "scores"})
+        return Evaluation(results, dict(record.get("skipped") or {}), int(record.get("images") or 0))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"these are no scores as vaezoo evaluate writes them ({error!r})") from error
+
+
+def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:
+    """Everything about one evaluation; NaN and infinity, which JSON lacks, as strings."""
+    content = {**record, **as_plain(evaluation), "versions": versions()}
     with atomic_write(path) as draft:
         draft.write_text(json_text(content, indent=2) + "\n")
 

@@ -6,7 +6,7 @@ says what a release of Lightning has moved; nothing private is used anywhere els
 
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import LambdaCallback, ProgressBar, Timer
@@ -150,9 +150,9 @@ def complete_validation(checkpoint: dict[str, Any]) -> None:
     loop[_VALIDATION] = loop[_VALIDATION] | {"total": dict.fromkeys(_COUNTS, loop[_VALIDATION]["total"]["completed"])}
 
 
-def load_as(cls: type[Model], path: Path, map_location: Any) -> Model:
+def load_as(cls: type[Model], file: Path | IO[bytes], map_location: Any) -> Model:
     """Load a checkpoint as this class; by default it may name a function that imports and builds another."""
-    model: Model = cls.load_from_checkpoint(path, map_location, weights_only=True, _instantiator=None)
+    model: Model = cls.load_from_checkpoint(file, map_location, weights_only=True, _instantiator=None)
     return model
 
 

@@ -72,8 +72,10 @@ class Subject:
 
     @property
     def label(self) -> str:
-        """Name of the run, or of the file where it lies in no run."""
+        """Name of the run or shared model, or of the file where it lies in neither."""
         run = RunFolder.of(self.path.resolve())
+        if self.path.name == run.weights.name:
+            return run.path.name
         return run.path.parent.name if self.path.resolve().parent == run.checkpoints else self.path.stem
 
     @property

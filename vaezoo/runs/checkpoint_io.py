@@ -15,6 +15,7 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 
 from vaezoo.runs.files import DRAFT, atomic_write
 from vaezoo.runs.folder import RunFolder
+from vaezoo.runs.shared import read_shared
 
 _STALE = 600.0  # seconds without a write after which a partial file belongs to no live process
 
@@ -47,11 +48,13 @@ def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False, v
     """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed.
 
     Args:
-        path: The file.
+        path: The file, or the weights of a shared model.
         map_location: Device to load to, as in `torch.load`.
         mmap: Read tensors only where they are used.
         verify: Compare every byte with its checksum first; else for a look that decides nothing by itself.
     """
+    if path.name == RunFolder(path.parent).weights.name:
+        return read_shared(path)
     if verify:
         verify_checkpoint(path)
     try:

@@ -9,8 +9,10 @@ from jsonargparse import ArgumentParser, Namespace
 from lightning.pytorch import LightningDataModule
 
 from vaezoo.models.base import VAE
+from vaezoo.runs.files import require_own_file
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import data_settings
+from vaezoo.runs.shared import read_shared_config
 
 # A run may come from anyone: what it takes of this machine is the user's to say.
 RESOURCES = ("num_workers", "device_resident", "download")
@@ -72,11 +74,7 @@ class RunData:
     def _configured(self, run: RunFolder) -> list[str]:
         if any(arg == "--data" or arg.startswith("--data=") for arg in self.args):
             return []
-        if not run.config.is_file():
-            raise FileNotFoundError(
-                f"{run.path} holds no {run.config.name} that names the data: give --data, say --data BlobsDataModule"
-            )
-        settings = data_settings(run.read_config(), self.data_class)
+        settings = data_settings(_config(run), self.data_class)
         arguments = {name: value for name, value in settings["init_args"].items() if name not in RESOURCES}
         if "batch_size" in arguments and not (type(given := arguments["batch_size"]) is int and given <= MOST_IMAGES):
             arguments["batch_size"] = MOST_IMAGES
@@ -87,6 +85,18 @@ class RunData:
         data.prepare_data()
         data.setup(None)
         return self.keep(data)
+
+
+def _config(run: RunFolder) -> Any:
+    """What names the data of a run, or of a shared model."""
+    if run.weights.is_file():
+        require_own_file(run.shared_config, run.path)
+        return read_shared_config(run.shared_config)
+    if not run.config.is_file():
+        raise FileNotFoundError(
+            f"{run.path} holds no {run.config.name} that names the data: give --data, say --data BlobsDataModule"
+        )
+    return run.read_config()
 
 
 def split_data_options(args: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -25,11 +25,16 @@ class RunFolder:
 
     @classmethod
     def of(cls, checkpoint: str | Path) -> "RunFolder":
-        """The run of a checkpoint: the folder above `checkpoints`, or the one that holds a configuration beside it."""
+        """The run of a checkpoint: the folder above `checkpoints`, or the one that holds a configuration beside it.
+
+        That of a shared model's weights is their own.
+        """
         folder = Path(checkpoint).parent
         if folder == Path():  # the parent of "." is "."
             folder = folder.absolute()
         above, beside = cls(folder.parent), cls(folder)
+        if Path(checkpoint).name == beside.weights.name:
+            return beside
         inside = folder.name == above.checkpoints.name or above.config.is_file()
         return above if inside or not beside.config.is_file() else beside
 
@@ -52,6 +57,26 @@ class RunFolder:
     def config(self) -> Path:
         """The configuration that repeats the run."""
         return self.path / "config.yaml"
+
+    @property
+    def weights(self) -> Path:
+        """The weights of a shared model, where the folder is one of `vaezoo.save_pretrained` and of no run."""
+        return self.path / "model.safetensors"
+
+    @property
+    def shared_config(self) -> Path:
+        """What a shared model is, beside its weights."""
+        return self.path / "config.json"
+
+    @property
+    def card(self) -> Path:
+        """What a shared model is, for people."""
+        return self.path / "README.md"
+
+    @property
+    def training(self) -> Path:
+        """The configuration that repeats the run that a shared model comes from."""
+        return self.path / "training.yaml"
 
     @property
     def log(self) -> Path:

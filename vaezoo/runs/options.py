@@ -35,7 +35,8 @@ def checkpoint_in(given: str, continues: bool = False) -> str:
     """The checkpoint that is meant: the file itself, or one of a run's folder, which is said.
 
     Args:
-        given: A file, the folder of a run or its `checkpoints`; what is no folder here stays as it is.
+        given: A file, the folder of a run, its `checkpoints` or that of a shared model; what is no folder here stays as
+            it is.
         continues: Whether a training goes on from it: that takes the last checkpoint, all else the best one.
 
     Raises:
@@ -45,6 +46,8 @@ def checkpoint_in(given: str, continues: bool = False) -> str:
     if not folder.is_dir():
         return given
     run = RunFolder(folder)
+    if run.weights.is_file():
+        return str(run.weights)
     if folder.resolve().name == run.checkpoints.name:
         run = RunFolder(folder.resolve().parent if folder == Path() else folder.parent)
     found = [path for path in ([] if continues else [run.best]) if path.is_file()] or list(run.all_checkpoints())

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -90,20 +90,6 @@ def store_checkpoints(run: Any, folder: RunFolder, policy: Policy, facts: Mappin
             metadata = {**facts, "checkpoint": checkpoint.stem}
             artifact = stored_files(f"{TYPE}-{run.id}", TYPE, files, folder, metadata)
             run.log_artifact(artifact, aliases=[checkpoint.stem])
-
-
-def fetch_named(args: Sequence[str]) -> list[str]:
-    """Arguments of a command, with the path of a file in place of each checkpoint that lies on W&B."""
-    return [_fetched_word(word) for word in args]
-
-
-def _fetched_word(word: str) -> str:
-    option, equals, value = word.partition("=")
-    if word.startswith(SCHEME):
-        return str(fetch(word))
-    if option in ("--ckpt_path", "--init_from") and value.startswith(SCHEME):
-        return f"{option}{equals}{fetch(value)}"
-    return word
 
 
 def fetch(text: str) -> Path:
