@@ -32,7 +32,10 @@ def run_explore(args: Sequence[str], data_class: type[LightningDataModule]) -> N
     _check(options)
     require_gradio()
     explorer = explorer_of(options, RunData(data_class, data_args), bool(data_args))
-    launch(explorer, port=options.port, share=options.share, open=options.open)
+    quiet = {"quiet": True, "prevent_thread_lock": True}
+    page = launch(explorer, port=options.port, share=options.share, open=options.open, **quiet)
+    print(f"open {page.share_url or page.local_url} in a browser; Ctrl-C ends it", flush=True)
+    page.block_thread()
 
 
 def explorer_of(options: Namespace, run_data: RunData, data_named: bool) -> Explorer:

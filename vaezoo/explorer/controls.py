@@ -15,6 +15,7 @@ from vaezoo.regularizers import LabelReconstruction
 
 REACH = 3.0  # of a slider from 0, in standard deviations of the prior
 DRAWS = 512  # of a prior whose reach is not known
+DECIMALS = 2  # of a slider
 UNUSED = 0.05  # nats: what carries less moves nothing that one could see
 
 Codes = dict[str, Tensor]
@@ -100,7 +101,7 @@ def codes_of(controls: Sequence[Control], values: Sequence[float], latents: Mapp
 def values_of(
     controls: Sequence[Control], codes: Mapping[str, Tensor], latents: Mapping[str, LatentGroup]
 ) -> tuple[float, ...]:
-    """The values of all controls at a code: the opposite of `codes_of`."""
+    """The values of all controls at a code, in hundredths as sliders show them: the opposite of `codes_of`."""
     values: list[float] = []
     for control in controls:
         code = codes[control.latent][0]
@@ -108,7 +109,7 @@ def values_of(
             first = _first(control, latents)
             values.append(int(code[first : first + control.classes].argmax()))
         else:
-            values.append(float(code[control.number]))
+            values.append(round(float(code[control.number]), DECIMALS))
     return tuple(values)
 
 

@@ -49,17 +49,22 @@ def launch(explorer: Explorer, *, port: int | None, share: bool, open: bool, **o
     """
     page = require_gradio()
     built = page.Page(explorer, escape(f"vaezoo explore · {' | '.join(explorer.names)}"))
-    built.blocks.launch(
-        server_name=HOST,
-        server_port=port,
-        share=share,
-        inbrowser=open,
-        theme=page.THEME,
-        css_paths=page.CSS,
-        ssr_mode=False,
-        footer_links=["settings"],
-        **options,
-    )
+    try:
+        built.blocks.launch(
+            server_name=HOST,
+            server_port=port,
+            share=share,
+            inbrowser=open,
+            theme=page.THEME,
+            css_paths=page.CSS,
+            ssr_mode=False,
+            footer_links=["settings"],
+            **options,
+        )
+    except OSError as error:
+        if port is None:
+            raise
+        raise OSError(f"port {port} is not free: choose another with --port, or leave it out") from error
     return built.blocks
 
 

@@ -12,14 +12,16 @@ from typing import Any
 
 import gradio as gr
 
-from vaezoo.explorer.controls import Control
+from vaezoo.explorer.controls import DECIMALS, Control
 from vaezoo.explorer.drawing import neighbours_html, pictures_html, start_html, walk_html
 from vaezoo.explorer.explorer import Explorer, Start, Values
+from vaezoo.explorer.images import Images
 from vaezoo.pictures.subjects import FORMATS
 
 CSS = Path(__file__).with_name("page.css")
-THEME = gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])  # none is fetched
+THEME = gr.themes.Default(primary_hue="blue", font=["sans-serif"], font_mono=["monospace"])  # no font is fetched
 UNKNOWN = "unknown"
+UPLOADS = (600, 3600)  # seconds: how often uploaded pictures are looked at, and how old they get
 SUFFIXES = [f".{name.lower()}" for name in (*FORMATS, "JPG")]
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 LIVE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
@@ -32,7 +34,7 @@ class Page:
     def __init__(self, explorer: Explorer, title: str) -> None:
         self.explorer = explorer
         self.first = explorer.image(0) if explorer.images is not None else explorer.middle()
-        with gr.Blocks(title=title, analytics_enabled=False, fill_width=True) as self.blocks:
+        with gr.Blocks(title=title, analytics_enabled=False, fill_width=True, delete_cache=UPLOADS) as self.blocks:
             self.start = gr.State(self.first)
             gr.HTML(f'<h1 class="title">{title}</h1>', padding=False)
             with gr.Row(equal_height=False, elem_id="explorer"):
@@ -41,41 +43,35 @@ class Page:
                 with gr.Column(scale=4, min_width=320, elem_id="moved"):
                     self._add_starts()
                     self._add_controls()
+                    self._add_neighbours()
                     self._add_transfer()
                     self._add_walk()
             self._connect()
 
     def _add_pictures(self) -> None:
-        values = self.first.values
-        self.pictures = gr.HTML(pictures_html(self.explorer, values), elem_id="pictures", padding=False)
+        shown = pictures_html(self.explorer, self.first.values)
+        self.pictures = gr.HTML(shown, elem_id="pictures", padding=False)
         self.origin = gr.HTML(start_html(self.first), elem_id="start", padding=False)
-        with gr.Accordion("Nearest training images", visible=self.explorer.images is not None, elem_id="near"):
-            self.neighbours = gr.HTML(neighbours_html(self.explorer.nearest(values)), padding=False)
 
     def _add_starts(self) -> None:
-        images, names = self.explorer.images, self.explorer.names
-        with gr.Group(elem_id="starts"), gr.Row():
-            last = len(images.starts.batch.x) - 1 if images is not None else 0
-            split = images.split if images is not None else ""
-            shown = images is not None
-            self.number = gr.Number(
-                0, label=f"{split} image, 0 to {last}", minimum=0, maximum=last, precision=0, visible=shown, min_width=130
-            )
-            self.random = gr.Button("Random image", size="sm", visible=shown, min_width=110)
-            self.draw = gr.Button("Draw from the prior", size="sm", min_width=110)
-            self.middle = gr.Button("Middle of the prior", size="sm", min_width=110)
-            self.upload = gr.UploadButton("Your picture", size="sm", file_types=SUFFIXES, min_width=110)
-            self.reset = gr.Button("Back to the start", size="sm", min_width=110)
-            self.lead = gr.Dropdown(
-                [(name, i) for i, name in enumerate(names)], value=0, label="Encoded by", visible=len(names) > 1
-            )
-            classes = self.explorer.weak_classes(self.first)
-            self.weak = [
-                gr.Dropdown(
-                    [UNKNOWN, *map(str, range(size))], value=_text(k), label=f"Weak label: {name}", min_width=130
-                )
-                for (name, size), k in zip(self.explorer.weak_labels.items(), classes, strict=True)
-            ]
+        images, names, narrow = self.explorer.images, self.explorer.names, {"size": "sm", "min_width": 120}
+        with gr.Column(elem_id="starts", variant="panel"):
+            with gr.Row(equal_height=True):
+                self.number = _number(images, f"{images.split.capitalize()} image" if images is not None else "", 0)
+                self.random = gr.Button("Random image", visible=images is not None, **narrow)
+                self.upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **narrow)
+            with gr.Row(equal_height=True):
+                self.draw = gr.Button("Draw from the prior", **narrow)
+                self.middle = gr.Button("Middle of the prior", **narrow)
+                self.reset = gr.Button("Back to the start", **narrow)
+            choices = [(name, i) for i, name in enumerate(names)]
+            self.lead = gr.Dropdown(choices, value=0, label="Images are encoded by", visible=len(names) > 1)
+            with gr.Row():
+                classes = self.explorer.weak_classes(self.first)
+                self.weak = [
+                    gr.Dropdown([UNKNOWN, *map(str, range(size))], value=_text(k), label=f"Weak label: {name}")
+                    for (name, size), k in zip(self.explorer.weak_labels.items(), classes, strict=True)
+                ]
 
     def _add_controls(self) -> None:
         self.controls: list[Any] = []
@@ -91,25 +87,26 @@ class Page:
                 with gr.Accordion(title, open=False, elem_classes="units"), gr.Row():
                     self.controls += [_component(*pair) for pair in chosen[used:]]
 
+    def _add_neighbours(self) -> None:
+        with gr.Accordion("Nearest training images", visible=self.explorer.images is not None, elem_id="near"):
+            found = self.explorer.nearest(self.first.values)
+            self.neighbours = gr.HTML(neighbours_html(found), padding=False)
+
     def _add_transfer(self) -> None:
-        images = self.explorer.images
         self.donor = gr.State(None)
         with gr.Accordion("Transfer from another image", open=False, elem_id="transfer"):
-            with gr.Row():
-                last = len(images.starts.batch.x) - 1 if images is not None else 0
-                self.donor_number = gr.Number(
-                    None, label=f"B: image, 0 to {last}", minimum=0, maximum=last, precision=0, visible=images is not None
-                )
-                self.donor_upload = gr.UploadButton("B: your picture", size="sm", file_types=SUFFIXES, min_width=110)
+            with gr.Row(equal_height=True):
+                self.donor_number = _number(self.explorer.images, "Image B", None)
+                self.donor_upload = gr.UploadButton("Your picture …", size="sm", file_types=SUFFIXES, min_width=120)
             self.parts = gr.CheckboxGroup(self.explorer.parts, label="From B; all else from the start")
             self.donor_seen = gr.HTML(padding=False)
 
     def _add_walk(self) -> None:
         with gr.Accordion("Save a walk as a GIF", open=False, elem_id="walk"):
-            with gr.Row():
+            with gr.Row(equal_height=True):
                 choices = [(control.title, i) for i, control in enumerate(self.explorer.controls)]
-                self.unit = gr.Dropdown(choices, value=0, label="Unit", min_width=130)
-                self.make = gr.Button("Make GIF", size="sm", min_width=110)
+                self.unit = gr.Dropdown(choices, value=0, label="Unit", min_width=120)
+                self.make = gr.Button("Make GIF", size="sm", min_width=120)
             self.gif = gr.HTML(padding=False)
 
     def _connect(self) -> None:
@@ -187,12 +184,20 @@ class Page:
         return secrets.randbelow(len(self.explorer.images.starts.batch.x)) if self.explorer.images is not None else 0
 
 
+def _number(images: Images | None, title: str, value: int | None) -> Any:
+    """The number of an image; not shown where there are none."""
+    last = len(images.starts.batch.x) - 1 if images is not None else 0
+    return gr.Number(
+        value, label=f"{title}, 0–{last}", minimum=0, maximum=last, precision=0, visible=images is not None, min_width=120
+    )
+
+
 def _component(control: Control, value: float) -> Any:
     if control.classes:
         choices = [(str(k), k) for k in range(control.classes)]
-        return gr.Radio(choices, value=int(value), label=control.text, elem_id=control.name, min_width=240)
+        return gr.Radio(choices, value=int(value), label=control.text, elem_id=control.name)
     low, high = control.reach(value)
-    return gr.Slider(low, high, value, step=0.01, label=control.text, elem_id=control.name, min_width=200)
+    return gr.Slider(low, high, value, step=10**-DECIMALS, label=control.text, elem_id=control.name, buttons=[])
 
 
 def _moved(control: Control, value: float) -> Any:
