@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 from torchvision.transforms.functional import to_pil_image
 
-from vaezoo.explorer.explorer import Explorer, Neighbour, Start, Values
+from vaezoo.explorer.explorer import Explorer
+from vaezoo.explorer.starts import Neighbour, Start, Values
 from vaezoo.pictures.figures import write_gif
 from vaezoo.pictures.grids import grid
 from vaezoo.pictures.picture import Animation
@@ -34,7 +35,9 @@ def pictures_html(explorer: Explorer, values: Values) -> str:
 def start_html(start: Start, title: str = "Start") -> str:
     """A start: its name, its image and what is known of it."""
     image = "" if start.image is None else f'<img alt="{escape(start.name)}" src="{png(start.image[0], 1)}">'
-    return f'<div class="start">{image}<div><b>{title}: {escape(start.name)}</b>{_factors_html(start.factors)}</div></div>'
+    return (
+        f'<div class="start">{image}<div><b>{title}: {escape(start.name)}</b>{_factors_html(start.factors)}</div></div>'
+    )
 
 
 def neighbours_html(neighbours: Sequence[Neighbour]) -> str:
@@ -52,14 +55,15 @@ def walk_html(explorer: Explorer, values: Values, unit: int) -> str:
     control = explorer.controls[unit]
     source = _uri("gif", gif(explorer.walk(values, unit), explorer.names))
     link = f'<a class="save" download="{control.name}.gif" href="{source}">save GIF</a>'
-    title = escape(control.title)
-    return f'<figure class="walk"><img alt="walk along {title}" src="{source}"><figcaption>{title} {link}</figcaption></figure>'
+    image, title = f'<img alt="a walk" src="{source}">', escape(control.title)
+    return f'<figure class="walk">{image}<figcaption>{title} {link}</figcaption></figure>'
 
 
 def gif(walks: Tensor, names: Sequence[str]) -> bytes:
     """Walks of models (models, S, C, H, W) side by side, there and back, as a GIF file; several have their names."""
     frames = [
-        grid([_enlarged(images, MEDIUM)], columns=names if len(names) > 1 else ()).pixels() for images in walks.unbind(1)
+        grid([_enlarged(images, MEDIUM)], columns=names if len(names) > 1 else ()).pixels()
+        for images in walks.unbind(1)
     ]
     file = io.BytesIO()
     write_gif(Animation(torch.stack([*frames, *frames[-2:0:-1]])), file)

@@ -1,53 +1,21 @@
 """What a page does, without the page: from starts and values of controls to codes, pictures and neighbours."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from vaezoo.explorer.controls import Codes, Control, codes_of, controls_of, values_of
 from vaezoo.explorer.images import Images, in_batches
+from vaezoo.explorer.starts import Neighbour, Start, Values
 from vaezoo.functional import observed_labels
 from vaezoo.models import WeLaVAE
 from vaezoo.models.base import VAE
 from vaezoo.pictures.subjects import FORMATS, read_picture
 from vaezoo.types import Batch
-
-Values = tuple[float, ...]
-"""Value of each control, in their order: a number, or the class of a picker."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where a page starts from.
-
-    Attributes:
-        name: What it is.
-        values: Values of all controls.
-        image: The image that was encoded, (1, C, H, W); None for the prior.
-        labels: Its labels as the encoder reads them, (1, K).
-        factors: What is known of it.
-        number: Its number in the data.
-    """
-
-    name: str
-    values: Values
-    image: Tensor | None = None
-    labels: Tensor | None = None
-    factors: Mapping[str, str] | None = None
-    number: int | None = None
-
-
-class Neighbour(NamedTuple):
-    """A training image near a code: image (C, H, W), distance of its code, factors by name."""
-
-    image: Tensor
-    distance: float
-    factors: dict[str, str]
 
 
 class Explorer:
@@ -182,16 +150,14 @@ class Explorer:
         return torch.stack(rows, dim=1)
 
     @torch.no_grad()
-    def nearest(self, values: Values, count: int = 6, lead: int = 0) -> list[Neighbour]:
+    def nearest(self, values: Values, count: int = 5, lead: int = 0) -> list[Neighbour]:
         """Training images whose codes in model `lead` are nearest, the nearest first."""
         if self.images is None:
             return []
         model, known = self.models[lead], self.images.training
         distances = (self.training_codes(lead) - model.beside(self._codes(values, lead))).norm(dim=1).cpu()
         best = distances.topk(min(count, len(distances)), largest=False).indices.tolist()
-        return [
-            Neighbour(known.batch.x[i], float(distances[i]), self.images.factors_text(known, i)) for i in best
-        ]
+        return [Neighbour(known.batch.x[i], float(distances[i]), self.images.factors_text(known, i)) for i in best]
 
     def _training_codes(self, lead: int) -> Tensor:
         """Codes of the training images, as they would be decoded, (N, D)."""
@@ -225,7 +191,9 @@ def _require_alike(models: Mapping[str, VAE]) -> None:
     (first, form), *others = forms.items()
     for name, other in others:
         if other != form:
-            raise ValueError(f"{name} has {other}, and {first} has {form}: the same codes do not fit both; open them apart")
+            raise ValueError(
+                f"{name} has {other}, and {first} has {form}: the same codes do not fit both; open them apart"
+            )
 
 
 def _form(model: VAE) -> str:

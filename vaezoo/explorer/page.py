@@ -12,10 +12,10 @@ from typing import Any
 
 import gradio as gr
 
-from vaezoo.explorer.controls import DECIMALS, Control
+from vaezoo.explorer.components import group_title, moved_to, mover, number_of_image
 from vaezoo.explorer.drawing import neighbours_html, pictures_html, start_html, walk_html
-from vaezoo.explorer.explorer import Explorer, Start, Values
-from vaezoo.explorer.images import Images
+from vaezoo.explorer.explorer import Explorer
+from vaezoo.explorer.starts import Start, Values
 from vaezoo.pictures.subjects import FORMATS
 
 CSS = Path(__file__).with_name("page.css")
@@ -57,7 +57,9 @@ class Page:
         images, names, narrow = self.explorer.images, self.explorer.names, {"size": "sm", "min_width": 120}
         with gr.Column(elem_id="starts", variant="panel"):
             with gr.Row(equal_height=True):
-                self.number = _number(images, f"{images.split.capitalize()} image" if images is not None else "", 0)
+                self.number = number_of_image(
+                    images, f"{images.split.capitalize()} image" if images is not None else "", 0
+                )
                 self.random = gr.Button("Random image", visible=images is not None, **narrow)
                 self.upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **narrow)
             with gr.Row(equal_height=True):
@@ -76,16 +78,17 @@ class Page:
     def _add_controls(self) -> None:
         self.controls: list[Any] = []
         pairs = list(zip(self.explorer.controls, self.first.values, strict=True))
+        none_used = not any(control.is_used for control, _ in pairs)  # shows them all
         for latent, units in groupby(pairs, key=lambda pair: pair[0].latent):
             chosen = list(units)
             used = sum(control.is_used for control, _ in chosen)  # ranked: unused ones come last
             if used:
-                with gr.Accordion(_group_title(chosen[0][0], used), elem_classes="units"), gr.Row():
-                    self.controls += [_component(*pair) for pair in chosen[:used]]
+                with gr.Accordion(group_title(chosen[0][0]), elem_classes="units"), gr.Row():
+                    self.controls += [mover(*pair) for pair in chosen[:used]]
             if chosen[used:]:
                 title = f"{latent}: {len(chosen) - used} unused"
-                with gr.Accordion(title, open=False, elem_classes="units"), gr.Row():
-                    self.controls += [_component(*pair) for pair in chosen[used:]]
+                with gr.Accordion(title, open=none_used, elem_classes="units"), gr.Row():
+                    self.controls += [mover(*pair) for pair in chosen[used:]]
 
     def _add_neighbours(self) -> None:
         with gr.Accordion("Nearest training images", visible=self.explorer.images is not None, elem_id="near"):
@@ -96,7 +99,7 @@ class Page:
         self.donor = gr.State(None)
         with gr.Accordion("Transfer from another image", open=False, elem_id="transfer"):
             with gr.Row(equal_height=True):
-                self.donor_number = _number(self.explorer.images, "Image B", None)
+                self.donor_number = number_of_image(self.explorer.images, "Image B", None)
                 self.donor_upload = gr.UploadButton("Your picture …", size="sm", file_types=SUFFIXES, min_width=120)
             self.parts = gr.CheckboxGroup(self.explorer.parts, label="From B; all else from the start")
             self.donor_seen = gr.HTML(padding=False)
@@ -178,39 +181,10 @@ class Page:
 
     def _at(self, values: Values, lead: int) -> list[Any]:
         """Controls at values, and what they show."""
-        return [*map(_moved, self.explorer.controls, values), *self.show(lead, *values)]
+        return [*map(moved_to, self.explorer.controls, values), *self.show(lead, *values)]
 
     def _any(self) -> int:
         return secrets.randbelow(len(self.explorer.images.starts.batch.x)) if self.explorer.images is not None else 0
-
-
-def _number(images: Images | None, title: str, value: int | None) -> Any:
-    """The number of an image; not shown where there are none."""
-    last = len(images.starts.batch.x) - 1 if images is not None else 0
-    return gr.Number(
-        value, label=f"{title}, 0–{last}", minimum=0, maximum=last, precision=0, visible=images is not None, min_width=120
-    )
-
-
-def _component(control: Control, value: float) -> Any:
-    if control.classes:
-        choices = [(str(k), k) for k in range(control.classes)]
-        return gr.Radio(choices, value=int(value), label=control.text, elem_id=control.name)
-    low, high = control.reach(value)
-    return gr.Slider(low, high, value, step=10**-DECIMALS, label=control.text, elem_id=control.name, buttons=[])
-
-
-def _moved(control: Control, value: float) -> Any:
-    if control.classes:
-        return gr.Radio(value=int(value))
-    low, high = control.reach(value)
-    return gr.Slider(minimum=low, maximum=high, value=value)
-
-
-def _group_title(control: Control, used: int) -> str:
-    if control.classes:
-        return f"{control.latent}: classes"
-    return f"{control.latent}: labels" if control.is_label else f"{control.latent}: {used} units"
 
 
 def _text(k: int | None) -> str:
