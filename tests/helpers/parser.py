@@ -14,6 +14,7 @@ from vaezoo.cli.experiments import name_to_path
 from vaezoo.cli.main import COMMANDS, OWN_COMMANDS  # imports every class that a configuration may name
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation import command as evaluate
+from vaezoo.explorer import command as explore
 from vaezoo.metrics.arguments import read_scores
 from vaezoo.models import VAE
 from vaezoo.pictures import traversals
@@ -63,6 +64,7 @@ def command_parser(name: str) -> CommandParser:
         "dashboard": dashboard._parser,
         "evaluate": evaluate._parser,
         "experiments": experiments._parser,
+        "explore": explore._parser,
         "figure": traversals._figure_parser,
         "report": report._parser,
         "reproduce": reproduce._parser,

@@ -54,6 +54,7 @@ class Explorer:
         names = list(self.images.label_names) if self.images is not None else []
         return names if len(names) == count else [f"label {k}" for k in range(count)]
 
+    @torch.no_grad()
     def middle(self, lead: int = 0) -> Start:
         """The middle of the prior of model `lead`."""
         return Start("middle of the prior", self._values(self.models[lead].centre()))
