@@ -74,6 +74,11 @@ def click(page: Page, text: str) -> None:
     page.run(f"[...document.querySelectorAll('button')].find(button => button.textContent.includes({text!r})).click()")
 
 
+def type_number(page: Page, where: str, number: int) -> None:
+    box = f"document.querySelector('{where} input[type=number]')"
+    page.run(f"{{{box}.value = '{number}'; {box}.dispatchEvent(new Event('input', {{bubbles: true}}))}}")
+
+
 def unfold(page: Page, title: str, inside: str) -> None:
     click(page, title)
     page.wait(f"document.querySelector({inside!r}) !== null", 20)
@@ -103,7 +108,7 @@ def test_a_code_beyond_a_slider_widens_it(page: Page) -> None:
     assert page.run(most) > 3.5
     click(page, "Draw from the prior")
     page.wait(f"{most} < 3.6", 20)
-    click(page, "Back to the start")
+    type_number(page, "#starts", 1)
     page.wait(f"{most} > 3.5 && Number(document.querySelector('#z0 input[type=range]').value) > 3.5", 20)
     before = page.run(PICTURES)
     drag(page, "z1", 0.1)
@@ -124,10 +129,7 @@ def test_classes_starts_transfers_and_gifs_answer(page: Page, tmp_path: Path) ->
     page.wait("document.querySelector('#start').textContent.includes('own.png')", 20)
     pictures = page.run(PICTURES)
     unfold(page, "Transfer from another image", "#transfer input[type=number]")
-    page.run(
-        "{const box = document.querySelector('#transfer input[type=number]'); box.value = '3';"
-        "box.dispatchEvent(new Event('input', {bubbles: true}))}"
-    )
+    type_number(page, "#transfer", 3)
     page.wait("document.querySelector('#transfer').textContent.includes('given image 3')", 20)
     page.run("document.querySelectorAll('#transfer input[type=checkbox]').forEach(box => box.click())")
     changed(page, PICTURES, pictures)

@@ -18,7 +18,7 @@ def number_of_image(images: Images | None, title: str, value: int | None) -> Any
         maximum=last,
         precision=0,
         visible=images is not None,
-        min_width=120,
+        min_width=160,
     )
 
 
