@@ -1,5 +1,7 @@
 """The page's own functions, called as Gradio calls them."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from PIL import Image
@@ -18,7 +20,7 @@ def explorer() -> Explorer:
     return Explorer({"parted": MODELS["PartedVAE"]()}, Images.of(a_batch(labels=0)))
 
 
-def test_the_handlers_move_sliders_and_pictures(explorer: Explorer, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_handlers_move_sliders_and_pictures(explorer: Explorer, tmp_path: Path) -> None:
     module = require_gradio()
     page = module.Page(explorer, "title")
     first, second = explorer.image(0), explorer.image(1)

@@ -23,6 +23,7 @@ THEME = gr.themes.Default(primary_hue="blue", font=["sans-serif"], font_mono=["m
 UNKNOWN = "unknown"
 UPLOADS = (600, 3600)  # seconds: how often uploaded pictures are looked at, and how old they get
 SUFFIXES = [f".{name.lower()}" for name in (*FORMATS, "JPG")]
+NARROW: dict[str, Any] = {"size": "sm", "min_width": 120}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 LIVE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 """While one answer is on its way, only the last of further movements is kept."""
@@ -54,18 +55,18 @@ class Page:
         self.origin = gr.HTML(start_html(self.first), elem_id="start", padding=False)
 
     def _add_starts(self) -> None:
-        images, names, narrow = self.explorer.images, self.explorer.names, {"size": "sm", "min_width": 120}
+        images, names = self.explorer.images, self.explorer.names
         with gr.Column(elem_id="starts", variant="panel"):
             with gr.Row(equal_height=True):
                 self.number = number_of_image(
                     images, f"{images.split.capitalize()} image" if images is not None else "", 0
                 )
-                self.random = gr.Button("Random image", visible=images is not None, **narrow)
-                self.upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **narrow)
+                self.random = gr.Button("Random image", visible=images is not None, **NARROW)
+                self.upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **NARROW)
             with gr.Row(equal_height=True):
-                self.draw = gr.Button("Draw from the prior", **narrow)
-                self.middle = gr.Button("Middle of the prior", **narrow)
-                self.reset = gr.Button("Back to the start", **narrow)
+                self.draw = gr.Button("Draw from the prior", **NARROW)
+                self.middle = gr.Button("Middle of the prior", **NARROW)
+                self.reset = gr.Button("Back to the start", **NARROW)
             choices = [(name, i) for i, name in enumerate(names)]
             self.lead = gr.Dropdown(choices, value=0, label="Images are encoded by", visible=len(names) > 1)
             with gr.Row():
@@ -100,7 +101,7 @@ class Page:
         with gr.Accordion("Transfer from another image", open=False, elem_id="transfer"):
             with gr.Row(equal_height=True):
                 self.donor_number = number_of_image(self.explorer.images, "Image B", None)
-                self.donor_upload = gr.UploadButton("Your picture …", size="sm", file_types=SUFFIXES, min_width=120)
+                self.donor_upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **NARROW)
             self.parts = gr.CheckboxGroup(self.explorer.parts, label="From B; all else from the start")
             self.donor_seen = gr.HTML(padding=False)
 
@@ -109,7 +110,7 @@ class Page:
             with gr.Row(equal_height=True):
                 choices = [(control.title, i) for i, control in enumerate(self.explorer.controls)]
                 self.unit = gr.Dropdown(choices, value=0, label="Unit", min_width=120)
-                self.make = gr.Button("Make GIF", size="sm", min_width=120)
+                self.make = gr.Button("Make GIF", **NARROW)
             self.gif = gr.HTML(padding=False)
 
     def _connect(self) -> None:
