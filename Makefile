@@ -25,6 +25,7 @@ demo: $(READY) ## train LaRVAE on rendered 3DShapes for a few minutes; pictures,
 		--model.lr 1e-3 --data.batch_size 16 --data.source render --data.val_size 2000 \
 		--trainer.max_steps 5000 --trainer.val_check_interval 2500
 	$(BIN)/vaezoo report runs/demo -o runs/demo/report.html
+	@echo "sliders in a browser: $(BIN)/vaezoo explore $$(ls -d runs/demo/2* | tail -n 1) --open (needs the extra explore, which make installs)"
 
 # mypy runs beside the tests; whatever fails, the others end and say so first.
 test: $(READY) ## run lint, type checks and the tests, in minutes

@@ -14,6 +14,9 @@ from .callbacks import (
     StopOnSignal as StopOnSignal,
     ThroughputBar as ThroughputBar,
 )
+from .explorer.opening import (
+    explore as explore,
+)
 from .models import (
     DIPVAE as DIPVAE,
     TCVAE as TCVAE,

@@ -24,6 +24,7 @@ train a model:
 score it:
   evaluate      disentanglement scores with intervals, of checkpoints or of codes from any program
 look at it:
+  explore       a page with a slider for every latent unit
   traverse      pictures of what each latent does
   figure        figures for a paper, as PNG, PDF or SVG
   report        runs as one HTML file

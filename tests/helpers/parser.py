@@ -14,6 +14,7 @@ from vaezoo.cli.experiments import name_to_path
 from vaezoo.cli.main import COMMANDS, OWN_COMMANDS  # imports every class that a configuration may name
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation import command as evaluate
+from vaezoo.explorer import command as explore
 from vaezoo.metrics.arguments import read_scores
 from vaezoo.models import VAE
 from vaezoo.pictures import traversals
@@ -65,6 +66,7 @@ def command_parser(name: str) -> CommandParser:
         "evaluate": evaluate._parser,
         "experiments": experiments._parser,
         "export": export._parser,
+        "explore": explore._parser,
         "figure": traversals._figure_parser,
         "pretrained": sharing._pretrained_parser,
         "report": report._parser,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.chromium import PROGRAM, Page, browser
+from tests.helpers.chromium import PROGRAM, Page, browser
 from vaezoo.cli.main import run
 
 pytestmark = [

@@ -48,6 +48,9 @@ vaezoo figure RUN ranked --output fig.svg --row_names z3='x position'""",
 vaezoo traverse --ckpt_path RUN
 vaezoo traverse --ckpt_path RUN --image photo.png --span -3 3
 vaezoo traverse --kind labels --ckpt_path BASELINE LARVAE""",
+    "explore": """\
+vaezoo explore RUN --open
+vaezoo explore BASELINE LARVAE --port 7000""",
     "report": """\
 vaezoo report runs/demo -o report.html
 vaezoo report RUN OTHER -o report.html""",

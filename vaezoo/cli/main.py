@@ -21,6 +21,7 @@ from vaezoo.cli.failures import explain
 from vaezoo.cli.help import ending, parser_options
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation.command import run_evaluate
+from vaezoo.explorer.command import run_explore
 from vaezoo.models import VAE
 from vaezoo.pictures.traversals import run_figure, run_traverse
 from vaezoo.report.command import run_report
@@ -40,6 +41,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "evaluate": partial(run_evaluate, data_class=ImageDataModule, read_table=read_table, track=add_to_run),
     "figure": partial(run_figure, data_class=ImageDataModule, track=add_to_run),
     "traverse": partial(run_traverse, data_class=ImageDataModule, track=add_to_run),
+    "explore": partial(run_explore, data_class=ImageDataModule),
     "report": partial(run_report, data_class=ImageDataModule),
     "export": partial(run_export, data_class=ImageDataModule),
     "dashboard": run_dashboard,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import IO, Any, Literal, get_args
 
 import matplotlib
 from jsonargparse import ArgumentParser, Namespace
@@ -200,7 +200,12 @@ def style_of(options: Namespace, output: Path | None = None) -> Style:
 
 
 def _save_animation(animation: Animation, path: Path) -> Path:
-    pictures = [Image.fromarray(frame.mul(255).byte().permute(1, 2, 0).numpy()) for frame in animation.frames]
     with atomic_write(path) as draft:
-        pictures[0].save(draft, "GIF", save_all=True, append_images=pictures[1:], duration=FRAME, loop=0)
+        write_gif(animation, draft)
     return path
+
+
+def write_gif(animation: Animation, file: Path | IO[bytes]) -> None:
+    """Write an animation that goes on for ever."""
+    pictures = [Image.fromarray(frame.mul(255).byte().permute(1, 2, 0).numpy()) for frame in animation.frames]
+    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], duration=FRAME, loop=0)

@@ -40,8 +40,9 @@ class Page:
         result: dict[str, Any] = answer["result"]
         return result
 
-    def open(self, file: Path) -> None:
-        self.call("Page.navigate", url=file.resolve().as_uri())
+    def open(self, file: Path | str) -> None:
+        """Open a file, or an address."""
+        self.call("Page.navigate", url=file if isinstance(file, str) else file.resolve().as_uri())
         self.wait("document.readyState === 'complete'")
 
     def run(self, script: str) -> Any:
@@ -64,15 +65,15 @@ class Page:
         for kind, (x, y) in path:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
-    def complaints(self) -> list[str]:
-        """Errors and warnings of the console, exceptions, and everything fetched but the page and data URIs."""
+    def complaints(self, *own: str) -> list[str]:
+        """What the console says, exceptions, and everything fetched but files, data URIs and one's own addresses."""
         self.run("0")  # events come before the answer
         bad = [
             str(e["params"]) for e in self.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")
         ]
         said = [e["params"] for e in self.events if e.get("method") == "Runtime.consoleAPICalled"]
         sent = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
-        return [*bad, *map(str, said), *(url for url in sent if not url.startswith(("file:", "data:")))]
+        return [*bad, *map(str, said), *(url for url in sent if not url.startswith(("file:", "data:", *own)))]
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:

@@ -1,1 +1,0 @@
-"""`vaezoo explore`: a page with a slider for every unit of a trained model."""
