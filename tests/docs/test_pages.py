@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import vaezoo
-from tests.helpers.pages import DOCS, FENCE, PAGES, SITE, prose
+from tests.helpers.pages import DOCS, FENCE, NOTEBOOKS, PAGES, SITE, prose
 from tests.helpers.paths import ROOT
 
 ROOMS = ("callbacks", "evaluation", "metrics", "metrics.functional", "models", "pictures", "regularizers", "report")
@@ -24,12 +24,13 @@ def listed(page: Path) -> Iterator[Path]:
         if kind.strip() == "{toctree}":
             for line in content.splitlines():
                 if line and not line.startswith(":"):
-                    yield (page.parent / line).with_suffix(".md")
+                    target = page.parent / line
+                    yield target.with_suffix(".ipynb" if target.with_suffix(".ipynb") in NOTEBOOKS else ".md")
 
 
 def test_every_page_is_in_a_table_of_contents_once() -> None:
     named = [path for page in SITE for path in listed(page)]
-    assert sorted(named) == [page for page in SITE if page != DOCS / "index.md"]
+    assert sorted(named) == sorted({*SITE, *NOTEBOOKS} - {DOCS / "index.md"})
 
 
 @cache
