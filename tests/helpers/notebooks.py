@@ -60,12 +60,23 @@ def cleaned(notebook: NotebookNode, name: str) -> NotebookNode:
         cell.id = f"cell-{number}"
         cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+            cell.outputs = _without_log(cell.outputs)
             for data in (output.get("data", {}) for output in cell.outputs):
                 if "image/png" in data:
                     data["image/png"] = _smaller(data["image/png"])
     notebook.cells[0].source = badge(name)
     return notebook
+
+
+def _without_log(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs without stderr; what was printed in pieces is one text."""
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if output.get("name") == "stdout" and kept and kept[-1].get("name") == "stdout":
+            kept[-1].text += output.text
+        elif output.get("name") != "stderr":
+            kept.append(output)
+    return kept
 
 
 def _smaller(png: str) -> str:
