@@ -9,9 +9,8 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from tests.docs.test_pages import documented, resolved
 from tests.helpers.notebooks import BUDGET, NOTEBOOKS, PAGES, badge, execute, read_notebook, shortened
-from tests.helpers.pages import DOCS
+from tests.helpers.pages import DOCS, documented, resolved
 
 PLACES = re.compile(r"(?<![\w.])/(?:home|root|work|tmp|usr|opt|Users|mnt|content)/")
 MOST_BYTES = 3_000_000

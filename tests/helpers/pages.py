@@ -1,11 +1,14 @@
 """The pages that users read, and the code and commands in them."""
 
+import importlib
 import json
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from tests.helpers.paths import ROOT
 
@@ -60,3 +63,24 @@ def commands() -> list[Piece]:
 def prose(page: Path) -> str:
     """A page without its blocks of code."""
     return FENCE.sub("", page.read_text())
+
+
+def documented() -> Iterator[str]:
+    """Full names of everything in the API reference."""
+    module = ""
+    for line in (DOCS / "api.md").read_text().splitlines():
+        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = match[1]
+        elif match := re.match(r"\.\. py:type:: (\S+)", line):
+            yield match[1]
+        elif match := re.match(r" {3}([A-Za-z][\w.]*)$", line):
+            yield f"{module}.{match[1]}"
+
+
+def resolved(name: str) -> object:
+    """What a full name stands for."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except AttributeError:
+        pytest.fail(f"docs/api.md lists {name}, which is not there")
