@@ -46,7 +46,7 @@ def notebook_commands() -> Iterator[Piece]:
         for cell in json.loads(page.read_text())["cells"]:
             source = "".join(cell["source"]).replace("\\\n", " ")
             for line in re.findall(r"^!(.*)", source if cell["cell_type"] == "code" else "", re.MULTILINE):
-                yield Piece(page, re.sub(r"\{\w+\}", "1", line))
+                yield Piece(page, re.sub(r"\{\w+\}", "1", line.partition(" > ")[0]))
 
 
 def commands() -> list[Piece]:
