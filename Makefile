@@ -8,7 +8,7 @@ MINUTES ?= 60
 N ?= 100
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all unit unit-all lint type format docs bench soak torture clean
+.PHONY: help install demo test test-all unit unit-all lint type format docs notebooks bench soak torture clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -55,6 +55,9 @@ docs: $(READY) ## build the site in docs/_build/html; a warning is an error
 	rm -rf docs/_build docs/generated
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+notebooks: $(READY) ## run docs/notebooks and save them with their outputs
+	$(BIN)/python -m tests.notebooks
 
 bench: $(READY) ## measure ratios of speed, side by side in one run
 	$(BIN)/python -m tests.bench

@@ -1,6 +1,9 @@
 """Sphinx settings of the site: `make docs` builds it, with warnings as errors."""
 
 import inspect
+import sys
+from importlib.metadata import files
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -10,6 +13,8 @@ from sphinx.util.inspect import stringify_signature
 import vaezoo
 from vaezoo.specs import Specified
 
+sys.path.insert(0, str(Path(__file__).parent))  # for the extension that reads notebooks
+
 project = "vaezoo"
 author = "the vaezoo authors"
 release = version = vaezoo.__version__
@@ -18,8 +23,10 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "notebook_pages",
 ]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
@@ -37,6 +44,10 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"vaezoo {release}"
 html_show_copyright = False
+
+# MathJax in one file that draws its own letters: formulas need no network, and none is asked for a font.
+mathjax_path = "tex-svg.js"
+html_static_path = [str(f.locate()) for f in files("sphinx-mathjax-offline") or () if f.name == mathjax_path]
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 

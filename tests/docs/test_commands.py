@@ -15,7 +15,7 @@ from vaezoo.cli.main import COMMANDS, OWN_COMMANDS
 
 pytestmark = pytest.mark.xdist_group("studies")  # one worker makes the parser
 
-OTHERS = {"git", "mlflow", "pip", "python", "source", "tensorboard", "ulimit", "wandb"}
+OTHERS = {"git", "ls", "mlflow", "pip", "python", "source", "tensorboard", "ulimit", "wandb"}
 """Programs of others, whose options are not checked."""
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 

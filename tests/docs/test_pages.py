@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import vaezoo
-from tests.helpers.pages import DOCS, FENCE, PAGES, SITE, prose
+from tests.helpers.pages import DOCS, FENCE, NOTEBOOKS, PAGES, SITE, documented, prose, resolved
 from tests.helpers.paths import ROOT
 
 ROOMS = ("callbacks", "evaluation", "metrics", "metrics.functional", "models", "pictures", "regularizers", "report")
@@ -24,12 +24,13 @@ def listed(page: Path) -> Iterator[Path]:
         if kind.strip() == "{toctree}":
             for line in content.splitlines():
                 if line and not line.startswith(":"):
-                    yield (page.parent / line).with_suffix(".md")
+                    target = page.parent / line
+                    yield target.with_suffix(".ipynb" if target.with_suffix(".ipynb") in NOTEBOOKS else ".md")
 
 
 def test_every_page_is_in_a_table_of_contents_once() -> None:
     named = [path for page in SITE for path in listed(page)]
-    assert sorted(named) == [page for page in SITE if page != DOCS / "index.md"]
+    assert sorted(named) == sorted({*SITE, *NOTEBOOKS} - {DOCS / "index.md"})
 
 
 @cache
@@ -59,18 +60,6 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / match[1]).is_file(), f"{page.name}: {content}"
 
 
-def documented() -> Iterator[str]:
-    """Full names of everything in the API reference."""
-    module = ""
-    for line in (DOCS / "api.md").read_text().splitlines():
-        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
-            module = match[1]
-        elif match := re.match(r"\.\. py:type:: (\S+)", line):
-            yield match[1]
-        elif match := re.match(r" {3}([A-Za-z][\w.]*)$", line):
-            yield f"{module}.{match[1]}"
-
-
 def public() -> Iterator[tuple[str, object]]:
     """Every public name, and what it stands for."""
     modules = [vaezoo, *(importlib.import_module(f"vaezoo.{room}") for room in ROOMS)]
@@ -81,14 +70,6 @@ def public() -> Iterator[tuple[str, object]]:
     for name, function in inspect.getmembers(vaezoo.functional, inspect.isfunction):
         if function.__module__ == "vaezoo.functional" and not name.startswith("_"):
             yield f"vaezoo.functional.{name}", function
-
-
-def resolved(name: str) -> object:
-    module, _, attribute = name.rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except AttributeError:
-        pytest.fail(f"docs/api.md lists {name}, which is not there")
 
 
 def test_every_room_with_public_names_is_looked_at() -> None:

@@ -1,8 +1,12 @@
 """Grids hold every image where it belongs; plots show what they are given."""
 
+from io import BytesIO
+
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor
+from torchvision.transforms.functional import pil_to_tensor
 
 from vaezoo.pictures import curves, grid, heat_maps, matrix, stack
 from vaezoo.pictures.grids import CELL, GAP
@@ -53,6 +57,12 @@ def test_each_name_stands_beside_its_own_row_or_above_its_own_column() -> None:
         band = slice(only * (CELL + GAP), (only + 1) * (CELL + GAP))
         assert ink(beside)[band, :left].sum() == ink(beside).sum() > 0
         assert ink(above)[:top, band].sum() == ink(above).sum() > 0
+
+
+def test_a_notebook_shows_the_pixels() -> None:
+    picture = grid([torch.rand(3, 3, 64, 64)], ["row"])
+    shown = pil_to_tensor(Image.open(BytesIO(picture._repr_png_())))
+    assert torch.equal(shown, picture.pixels().mul(255).round().byte())
 
 
 def test_pictures_stack() -> None:

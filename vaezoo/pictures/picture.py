@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase
+from PIL import Image
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -35,6 +37,13 @@ class Picture:
     def pixels(self) -> Tensor:
         """(3, H, W) in [0, 1], at its own size: what PNG files and loggers take."""
         raise NotImplementedError
+
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows: the pixels."""
+        file = BytesIO()
+        pixels = self.pixels().mul(255).round().byte().permute(1, 2, 0).numpy()
+        Image.fromarray(pixels).save(file, "PNG", optimize=True)
+        return file.getvalue()
 
     def width(self) -> float:
         """Inches of its own size."""
