@@ -118,3 +118,10 @@ def test_wrong_images_are_one_clear_error(images: Any, error: type[Exception], m
 def test_a_batch_holds_at_least_one_image() -> None:
     with pytest.raises(ValueError, match="batch_size must be at least 1, not 0"):
         vaezoo.Encoder(MODELS["BetaVAE"](), batch_size=0).transform(BYTES)
+
+
+def test_a_pretrained_model_goes_by_its_name() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (3, 3, 64, 64), dtype=np.uint8)
+    found = vaezoo.Encoder("pretrained:larvae_3dshapes_demo").transform(images)
+    model = vaezoo.pretrained("larvae_3dshapes_demo")
+    np.testing.assert_allclose(found, represented(model, images))

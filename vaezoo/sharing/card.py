@@ -77,7 +77,7 @@ def _about(config: Mapping[str, Any], short: str) -> str:
     shape = config["arguments"].get("image_shape")
     images = f" It reads images of shape {tuple(shape)}, as floats in [0, 1] or as bytes." if shape else ""
     return (
-        f"A {short}{paper}{trained}, made with [vaezoo](https://pypi.org/project/{LIBRARY}/): "
+        f"A {short}{paper}{trained}, made with {LIBRARY}: "
         f"disentangled representations with variational autoencoders.{images}"
     )
 

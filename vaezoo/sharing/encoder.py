@@ -13,6 +13,8 @@ from typing_extensions import Self
 from vaezoo.models import VAE
 from vaezoo.runs.loading import load
 from vaezoo.runs.options import checkpoint_in
+from vaezoo.sharing.addresses import SCHEMES
+from vaezoo.sharing.pretrained import shared_folder
 from vaezoo.types import Batch
 
 
@@ -23,7 +25,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     WeLaVAE's encoder, which reads labels as well, is told none.
 
     Args:
-        checkpoint: A checkpoint, the folder of a run for its best one, or a model.
+        checkpoint: A checkpoint, the folder of a run for its best one, `pretrained:NAME`, `hub:user/name` or a model.
         batch_size: Images that are encoded at once.
     """
 
@@ -68,7 +70,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         known, model = getattr(self, "_loaded", (None, None))
         if model is None or known is not self.checkpoint:  # set_params may name another
             given = self.checkpoint
-            model = given if isinstance(given, VAE) else load(checkpoint_in(str(given)))
+            model = given if isinstance(given, VAE) else load(_file(str(given)))
             self._loaded = (given, model)
         return cast(VAE, model)
 
@@ -110,3 +112,7 @@ def _check(images: Any, image_shape: tuple[int, int, int]) -> None:
     elif shape[1:] == (channels * height * width,):
         remedy = f"they are flat, images.reshape(-1, {channels}, {height}, {width})"
     raise ValueError(f"images are {shape}, the model reads (N, {channels}, {height}, {width}): {remedy}")
+
+
+def _file(given: str) -> str | Path:
+    return shared_folder(given) if given.startswith(SCHEMES) else checkpoint_in(given)
