@@ -34,7 +34,8 @@ def _parts(cell: dict[str, Any]) -> list[str]:
         # A page needs no network: the badge is a plain link, and pages link to each other.
         words = re.sub(r"!\[([^]]*)\]\(https?://[^)]*\)", r"\1", source)
         return [words.replace(PAGES, "../")]
-    return [_fenced("ipython3", source), *(_shown(output) for output in cell["outputs"])]
+    language = "text" if "\\\n" in source else "ipython3"  # which knows no command of several lines
+    return [_fenced(language, source), *(_shown(output) for output in cell["outputs"])]
 
 
 def _shown(output: dict[str, Any]) -> str:

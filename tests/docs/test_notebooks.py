@@ -84,6 +84,7 @@ def test_it_uses_public_names_alone(path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @each
 def test_it_runs(path: Path, tmp_path: Path) -> None:
     execute(shortened(read_notebook(path)), tmp_path)

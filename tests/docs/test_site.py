@@ -19,7 +19,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make docs` builds it."""
     built = tmp_path_factory.mktemp("site")
     options = ["--fail-on-warning", "--keep-going", "--quiet", "-b", "html"]
-    subprocess.run([sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(built)], check=True)
+    command = [sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(built)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     return built
 
 

@@ -58,6 +58,7 @@ def cleaned(notebook: NotebookNode, name: str) -> NotebookNode:
     }
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
+        cell.source = re.sub(r"https://github\.com/[\w-]+/[\w-]+/blob/main/docs/", PAGES, cell.source)
         cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
         if cell.cell_type == "code":
             cell.outputs = _without_log(cell.outputs)
