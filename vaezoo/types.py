@@ -55,8 +55,10 @@ class Batch(NamedTuple):
         return cls(images, y, torch.zeros(len(images), dtype=torch.bool))
 
     def at(self, rows: Tensor) -> "Batch":
-        """The rows of a mask, or at indices."""
-        return Batch(self.x[rows], self.y[rows], self.labelled[rows])
+        """The rows of a mask, or at indices; either lies where `labelled` does."""
+        index = indices(rows, rows.device) if rows.dtype == torch.bool else rows
+        moved = index.to(self.x.device, non_blocking=True)
+        return Batch(self.x[moved], self.y[moved], self.labelled[index])
 
     def to(self, device: torch.device) -> "Batch":
         """Images and labels on a device; the mask stays where it is, on the host if it can."""
@@ -83,6 +85,11 @@ _FORMS = (
     "a batch is images, (images, labels), a vaezoo.Batch, or a mapping with images at one of "
     f"{', '.join(IMAGE_KEYS)} and labels, if any, at one of {', '.join(LABEL_KEYS)}"
 )
+
+
+def indices(mask: Tensor, device: torch.device) -> Tensor:
+    """Rows that a mask picks, (N,): to index by a host's mask itself, or by its indices, would wait for the device."""
+    return mask.nonzero()[:, 0].to(device, non_blocking=True)
 
 
 def from_bytes(x: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network, Shape
 from vaezoo.regularizers import KL, Regularizer
 from vaezoo.specs import plain
-from vaezoo.types import AnyBatch, Batch, Forward, Term
+from vaezoo.types import AnyBatch, Batch, Forward, Term, indices
 
 
 class VAEOptions(TypedDict, total=False):
@@ -149,7 +149,7 @@ class VAE(Autoencoder, Receiver, Logged):
         with torch.autocast(batch.x.device.type, enabled=False):  # loss maths stays in float32
             parts = {False: (out, batch), True: (out, batch)}
             if rows is not None:
-                parts = {supervised: (out.at(index), batch.at(index)) for supervised, index in rows.items()}
+                parts = {labelled: (out.at(index), _part(batch, index, labelled)) for labelled, index in rows.items()}
             terms = {"recon": self.reconstruction_term(*parts[False])}
             for name, regularizer in self._terms().items():
                 terms[name] = regularizer(*parts[regularizer.supervised], self.step)
@@ -232,4 +232,9 @@ def _rows(batch: Batch) -> dict[bool, Tensor]:
     """Images that terms read, by whether they are supervised: labelled ones are for those alone."""
     # Indices, found on the host: how many rows a mask picks is nothing that a compiler could know.
     masks = {False: ~batch.labelled, True: batch.labelled}
-    return {key: mask.nonzero()[:, 0].to(batch.x.device, non_blocking=True) for key, mask in masks.items()}
+    return {key: indices(mask, batch.x.device) for key, mask in masks.items()}
+
+
+def _part(batch: Batch, index: Tensor, labelled: bool) -> Batch:
+    """The rows of `_rows`; the batch's own mask is on the host, where indices on the device pick nothing."""
+    return Batch(batch.x[index], batch.y[index], torch.full((len(index),), labelled))

@@ -185,7 +185,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return {"z": self.heads["z"](features), "u": self.mixture(features, chosen, c.probs, sharpness), "c": c}
 
     def _supervised_loss(self, batch: Batch, check: bool) -> Tensor:
-        x, y = batch.x[batch.labelled], batch.y[batch.labelled]
+        x, y, _ = batch.at(batch.labelled)
         if check:  # once an epoch, as it waits for the device
             check_classes(y, self.classes.sizes, "model.discrete")
         loss, accuracy = self.supervised(x, y)
