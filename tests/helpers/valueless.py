@@ -1,4 +1,4 @@
-"""A device without values, torch's "meta", to train on: whatever asks it for one is noted, as on a GPU it would wait."""
+"""Training on a device without values, torch's "meta": whatever asks for one is noted, as it would wait for a GPU."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -123,14 +123,19 @@ class OneValueless(SingleDeviceStrategy):
 @contextmanager
 def valueless(monkeypatch: pytest.MonkeyPatch) -> Iterator[Waits]:
     """Let a Trainer take accelerator and strategy "meta", and note what waits for that device."""
-    autocast = torch.autocast
+    autocast, tensor = torch.autocast, torch.tensor
+
+    def from_host(data: Any, *, device: Any = None, **kwargs: Any) -> Tensor:
+        made = tensor(data, **kwargs)
+        return made if device is None else made.to(device)
 
     def without_meta(device_type: str, *args: Any, **kwargs: Any) -> Any:
         return nullcontext() if device_type == "meta" else autocast(device_type, *args, **kwargs)
 
+    monkeypatch.setattr(torch, "tensor", from_host)  # as it does on other devices
     monkeypatch.setattr(torch, "autocast", without_meta)  # torch has none for the device
     monkeypatch.setattr(torch, "meta", SimpleNamespace(manual_seed=lambda seed: None), raising=False)
     monkeypatch.setitem(AcceleratorRegistry, "meta", AcceleratorRegistry["cpu"] | {"accelerator": Valueless})
-    monkeypatch.setitem(StrategyRegistry, "meta", StrategyRegistry["single_device"] if False else {"strategy": OneValueless, "description": "", "init_params": {}})
+    monkeypatch.setitem(StrategyRegistry, "meta", {"strategy": OneValueless, "init_params": {}})
     with Waits() as waits:
         yield waits

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor
 
@@ -32,7 +33,10 @@ class Logged(LightningModule):
         """
         self.latest = {**self.latest, **{name: value.detach() for name, value in terms.items()}}
         if has_trainer(self) and reads_training_values(self.trainer):
-            self.log_dict(_named("train", terms), prog_bar=True, batch_size=size)
+            # Lightning reads a bar's values again after every later step, and would wait for the device each time.
+            host = torch.stack([value.detach() for value in terms.values()]).cpu()
+            shown = dict(zip(terms, host, strict=True))
+            self.log_dict(_named("train", shown), prog_bar=True, batch_size=size)
             self.log_dict(_named("train", details), batch_size=size)
 
     def log_evaluation(self, stage: str, values: Mapping[str, Tensor], size: int) -> None:
