@@ -12,7 +12,7 @@ ROUNDS ?= 5
 .PHONY: help install demo test test-all unit unit-all lint type format docs bench bench-peers soak torture clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 install: $(READY) ## create .venv and install vaezoo with its development tools
 

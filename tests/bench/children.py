@@ -1,4 +1,4 @@
-"""Processes of their own for what is measured: peak memory and seconds to the first step mean nothing in a shared one."""
+"""Processes of their own, for what a shared one cannot tell: peak memory, seconds to the first step."""
 
 import json
 import os
@@ -33,3 +33,12 @@ def result_of(python: Path | str, module: str, args: Sequence[str], folder: Path
         )
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
+
+
+def peak_mb() -> float:
+    """Most memory that this process has held so far, in MB.
+
+    Not getrusage's ru_maxrss, which a process takes over from the one that started it.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))

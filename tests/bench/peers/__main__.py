@@ -62,10 +62,10 @@ def write_images(folder: Path, size: Size, count: int) -> Path:
     return file
 
 
-def measure(options: argparse.Namespace) -> tuple[dict[tuple[str, str, str], Values], dict[str, str]]:
+def measure(options: argparse.Namespace) -> tuple[dict[tuple[str, str, str], Values], dict[tuple[str, str], str]]:
     """All candidates by turns, several times; what each took by measure and method, and why others did not run."""
     found: dict[tuple[str, str, str], Values] = defaultdict(lambda: defaultdict(list))
-    missing: dict[str, str] = {}
+    missing: dict[tuple[str, str], str] = {}
     with tempfile.TemporaryDirectory() as folder:
         count = options.warm + options.steps
         tiny, conv = (write_images(Path(folder), size, count) for size in (TINY, CONV))
@@ -76,13 +76,13 @@ def measure(options: argparse.Namespace) -> tuple[dict[tuple[str, str, str], Val
                 limits = [f"--warm={options.warm}", f"--steps={options.steps}", f"--started={time.time()}"]
                 args = [method, work, str(images), *limits, *more]
                 try:
-                    if name in missing:
+                    if (name, method) in missing:
                         continue
                     python = options.peers.absolute() if peer else Path(sys.executable)
                     took = result_of(python, f"tests.bench.peers.{script}", args, Path(folder))
                 except ChildError as error:
-                    missing[name] = str(error)
-                    print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
+                    missing[name, method] = str(error)
+                    print(f"{work} {method}, {name}, is left out: {error}", file=sys.stderr, flush=True)
                     continue
                 print(f"round {number + 1}/{options.rounds}: {work} {method}, {name}", file=sys.stderr, flush=True)
                 for what in MEASURES[work]:
@@ -118,7 +118,7 @@ def main() -> None:
     for (work, what, method), values in found.items():
         tables[f"{work}: {what}"] += rows_of(work, what, method, values, options.rounds)
     if missing:
-        tables["left out"] = [{"what": name, "why": reason} for name, reason in missing.items()]
+        tables["left out"] = [{"method": method, "what": name, "why": why} for (name, method), why in missing.items()]
     for name, rows in tables.items():
         if rows:
             print(f"\n{name}\n{table(rows)}", flush=True)

@@ -1,8 +1,7 @@
-"""What every candidate trains: the same network, images and clock. Needs torch alone, so that every environment has it."""
+"""What every candidate trains: the same network, images and clock. Needs torch alone: every environment imports it."""
 
 import argparse
 import json
-import resource
 import statistics
 import time
 from itertools import pairwise
@@ -12,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import nn
+
+from tests.bench.children import peak_mb
 
 METHODS = ("BetaVAE", "TCVAE", "FactorVAE", "DIPVAE")
 WORK = ("train", "overhead", "loader")
@@ -87,7 +88,7 @@ class Clock:
         found = {
             "ms": 1e3 * (times[-1] - times[0]) / task.steps,
             "median ms": 1e3 * statistics.median(b - a for a, b in pairwise(times)),
-            "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "peak MB": peak_mb(),
             "first step s": self.first - task.started,
         }
         print("\n" + json.dumps(found), flush=True)
