@@ -40,11 +40,12 @@ class Tick(Callback):
 
 def a_model(method: str, size: Size) -> Vae:
     """What disent calls the method."""
-    model, weights = {
+    methods: dict[str, tuple[Any, dict[str, Any]]] = {
         "BetaVAE": (BetaVae, {"beta": 4.0}),
         "TCVAE": (BetaTcVae, {"beta": 6.0}),
         "DIPVAE": (DipVae, {"beta": 1.0, "dip_mode": "i", "lambda_od": 10.0, "lambda_d": 100.0}),
-    }[method]
+    }
+    model, weights = methods[method]
     common = {"optimizer_kwargs": {"lr": LR}, "recon_loss": "bce", "loss_reduction": "mean_sum"}
     return model(AutoEncoder(Encoder(size), Decoder(size)), cfg=model.cfg(**common, **weights))
 
