@@ -134,7 +134,9 @@ def plot(rows: list[dict[str, Any]], file: Path) -> None:
         sizes = [row["size"] for row in along]
         for label, column in {"time": "of the first", "memory": "MB of the first"}.items():
             panel.plot(sizes, [row[column] for row in along], "o-", label=label)
-        panel.set(xscale="log", yscale="log", xlabel=axis)
+        panel.set(xscale="log", xlabel=axis)
+        panel.set_yscale("log", base=2)
+        panel.yaxis.set_major_formatter("{x:g}")
         panel.set_xticks(sizes, [str(n) for n in sizes])
         panel.minorticks_off()
     panels[0].set_ylabel("ratio to the first")
