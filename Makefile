@@ -2,16 +2,17 @@ PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
+PEERS := .venv-peers
 PYTEST = $(BIN)/python -m pytest -n 3 --dist loadgroup
-STEPS ?= 1000000
 MINUTES ?= 60
 N ?= 100
+ROUNDS ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all unit unit-all lint type format docs notebooks bench soak torture clean
+.PHONY: help install demo test test-all unit unit-all lint type format docs notebooks bench bench-peers soak torture clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 install: $(READY) ## create .venv and install vaezoo with its development tools
 
@@ -62,6 +63,19 @@ notebooks: $(READY) ## run docs/notebooks and save them with their outputs
 bench: $(READY) ## measure ratios of speed, side by side in one run
 	$(BIN)/python -m tests.bench
 
+# A peer that cannot be installed is a row that says so, and is tried again the next time.
+$(PEERS)/.ready: $(CONSTRAINTS)
+	$(PYTHON) -m venv $(PEERS)
+	@ready=true; for peer in pythae==0.1.2 disent==0.8.0; do \
+		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) $$peer \
+			|| { echo "$$peer cannot be installed"; ready=false; }; \
+	done; if $$ready; then touch $@; fi
+
+bench-peers: STEPS ?= 100
+bench-peers: $(READY) $(PEERS)/.ready ## measure vaezoo beside pythae and disent (ROUNDS=5, STEPS=100)
+	$(BIN)/python -m tests.bench.peers --peers $(PEERS)/bin/python --rounds $(ROUNDS) --steps $(STEPS)
+
+soak: STEPS ?= 1000000
 soak: $(READY) ## train for an hour (MINUTES=, STEPS=) with everything on; fails where memory, files or disk grow
 	$(BIN)/python -m tests.soak --steps $(STEPS) --minutes $(MINUTES)
 
@@ -69,5 +83,5 @@ torture: $(READY) ## kill N random runs again and again (N=100); fails where one
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --trials $(N)
 
 clean: ## remove .venv and everything that tools left behind
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/generated *.egg-info
+	rm -rf .venv $(PEERS) .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/generated *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.bench import caches, data, guard, metrics, overhead, pictures, steps, tracking, training
+from tests.bench import caches, data, growth, guard, metrics, overhead, pictures, steps, tracking, training
 
 BENCHMARKS = {
     "overhead": overhead.run,
@@ -13,6 +13,7 @@ BENCHMARKS = {
     "guard": guard.run,
     "regularizers": steps.run,
     "scaling": steps.run_scaling,
+    "growth": growth.run,
     "data": data.run,
     "caches": caches.run,
     "metrics": metrics.run,

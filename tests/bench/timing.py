@@ -5,9 +5,10 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 
 def best_of(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -22,6 +23,28 @@ def best_of(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[st
             candidate()
             best[name] = min(best[name], time.perf_counter() - start)
     return best
+
+
+class Compared(NamedTuple):
+    """What a candidate took in some rounds, and its ratios to another in the same rounds."""
+
+    best: float
+    ratio: float
+    """Of the best of each."""
+    median: float
+    """Of the rounds' ratios."""
+    least: float
+    most: float
+
+
+def compared(plain: str, found: Mapping[str, Sequence[float]]) -> dict[str, Compared]:
+    """Compare what candidates took, one number a round each, with what `plain` took."""
+    rows = {}
+    for name, times in found.items():
+        ratios = [a / b for a, b in zip(times, found[plain], strict=True)]
+        ratio = min(times) / min(found[plain])
+        rows[name] = Compared(min(times), ratio, statistics.median(ratios), min(ratios), max(ratios))
+    return rows
 
 
 def beside(
@@ -53,12 +76,4 @@ def beside(
                         found[name].append(measure(candidate))
         finally:
             os.chdir(before)
-    least = found[plain]
-    return {
-        name: (
-            min(times),
-            min(times) / min(least),
-            statistics.median(a / b for a, b in zip(times, least, strict=True)),
-        )
-        for name, times in found.items()
-    }
+    return {name: row[:3] for name, row in compared(plain, found).items()}
