@@ -33,7 +33,7 @@ def read_both_groups(arguments: MutableMapping[str, Any]) -> None:
 
 
 def updated_arguments(path: Any, key: str) -> dict[str, Any]:
-    """Update the arguments stored under a checkpoint key that an earlier version read differently."""
+    """Updated arguments from the given key of a 0.1.0 checkpoint; empty for other checkpoints."""
     if not isinstance(path, (str, Path)) or not Path(path).is_file():
         return {}
     checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)

@@ -59,7 +59,7 @@ class MixtureLatent(GaussianLatent):
         return AttendedHead(features, self.sizes, self.dim)
 
     def prior(self, n: int, like: Tensor) -> Tensor:
-        """Raises: the mixture is learnt, so only the head can sample it."""
+        """Not available: the mixture is learnt, so only the head can sample it."""
         raise NotImplementedError("the prior of u is learnt; draw from the head's components")
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:

@@ -20,14 +20,14 @@ def udr(
     alpha: float = 0.1,
     kl_threshold: float | None = UNINFORMATIVE,
 ) -> Scores:
-    """Unsupervised disentanglement ranking (Duan et al., 2020), one score a run: higher agrees better.
+    """Unsupervised disentanglement ranking (Duan et al., 2020), one score per run; higher means better agreement.
 
     Args:
-        codes: Codes (N, D) of the same N examples, one array a run.
-        kl: Mean KL divergence of each latent (D,) from its prior, in nats, one array a run.
+        codes: Codes (N, D) of the same N examples, one array per run.
+        kl: Mean KL divergence of each latent (D,) from its prior, in nats, one array per run.
         variant: Similarity of two latents: "lasso" coefficients or "spearman" rank correlation.
         alpha: Penalty of the lasso.
-        kl_threshold: Latents with less KL divergence than this are left out; None keeps them all.
+        kl_threshold: Ignore latents with a smaller KL divergence. None keeps all.
     """
     tables, informative = [], []
     for run, divergence in zip(codes, kl, strict=True):
