@@ -1,4 +1,4 @@
-"""Pictures as files for a paper: PNG, PDF or SVG, as wide and as sharp as asked for, the same bytes every time."""
+"""Save figures for a paper: PNG, PDF or SVG of any width and resolution, with reproducible bytes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ TEXT_AS_TEXT: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg
 
 @dataclass(frozen=True)
 class Style:
-    """How figures look in a paper.
+    """Style of figures in a paper.
 
     Attributes:
-        formats: Formats of their files.
-        width: Inches; None for each figure's own.
-        dpi: Pixels an inch of PNG files, and the least of images in others; None for 300 or, in PNG files of no given
-            width, for the pixels that are drawn in training.
-        title: Whether they have titles.
+        formats: File formats.
+        width: Width in inches. Defaults to each figure's own.
+        dpi: Pixels per inch of PNG files, and the minimum for images in PDF and SVG. Defaults to 300, or, for PNG files
+            without a width, to the pixels drawn in training.
+        title: Whether to draw titles.
         row_names: Names of rows: all of them in order, or OLD=NEW each.
     """
 
