@@ -29,9 +29,9 @@ class ChairsDataModule(ImageDataModule):
     number of models; validation images come from the others. The papers' preparations:
 
     - JointVAE (Dupont, 2018): shaded grey on white, centre crop (the default). It trains on all but a few test chairs,
-    which it does not name: use `test_models=1`, `val_size=0`. - DIP-VAE (Kumar et al., 2018): `mask=True`, the first 80
-    % of 809 models for training. Its list of models without near-duplicates is not published: pass one as
-    `models_file`.
+      which it does not name: use `test_models=1`, `val_size=0`.
+    - DIP-VAE (Kumar et al., 2018): `mask=True`, the first 80 % of 809 models for training. Its list of models without
+      near-duplicates is not published: pass one as `models_file`.
 
     Args:
         image_size: Height and width of the prepared pictures.

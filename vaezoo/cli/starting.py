@@ -34,19 +34,22 @@ FROM_DATA = ("image_shape", "label_dim", "label_sizes")
 def add_start_options(parser: LightningArgumentParser) -> None:
     """The options of a run's name, start and steps."""
     parser.add_argument(
-        "--name", type=str | None, default=None, help="What reports and W&B call the run; its folder keeps the time."
+        "--name",
+        type=str | None,
+        default=None,
+        help="Name of the run in reports and W&B; its folder is still named after the time.",
     )
     parser.add_argument(
         "--init_from",
         type=str | None,
         default=None,
-        help="Checkpoint, or run, whose weights a new fit starts with, as far as they fit; a continued run does not.",
+        help="Checkpoint or run to initialise a new run from, as far as its weights fit. Not for resuming.",
     )
     parser.add_argument(
         "--freeze_encoder",
         type=bool,
         default=False,
-        help="Leave the encoder as the checkpoint has it; the latents' heads and the decoder are trained.",
+        help="Freeze the encoder at the checkpoint's weights; train only the latent heads and the decoder.",
     )
     parser.add_argument(
         "--compile",

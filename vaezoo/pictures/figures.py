@@ -165,15 +165,15 @@ def add_style_options(parser: ArgumentParser, default: Style | None = None) -> N
     formats = list(default.formats) if default else None
     said = " ".join(formats) if formats else "--output's, else png,"
     add = parser.add_argument
-    add("--format", nargs="+", type=Format, default=formats, help=f"png, pdf, svg; {said} by default.")
-    add("--width", type=str | None, help="Width in inches, or in cm with that unit: 3.3, 8.5cm; text is 8 points high.")
+    add("--format", nargs="+", type=Format, default=formats, help=f"png, pdf or svg. Defaults to {said}.")
+    add("--width", type=str | None, help="Width in inches, or with a unit: 3.3, 8.5cm. Text is set in 8 pt.")
     add(
         "--dpi",
         type=int | None,
         default=default and default.dpi,
-        help=f"Pixels an inch of PNG files and of images in PDF and SVG; {DPI} at a --width.",
+        help=f"Pixels per inch of PNG files and of images in PDF and SVG. Defaults to {DPI} with --width.",
     )
-    add("--title", type=bool, default=True, help="Whether figures have titles.")
+    add("--title", type=bool, default=True, help="Whether to draw titles.")
 
 
 def style_of(options: Namespace, output: Path | None = None) -> Style:
