@@ -107,7 +107,7 @@ def _shaped(
     if layout == "auto":
         last, first = shape[3] in CHANNELS, shape[1] in CHANNELS
         if last == first:
-            raise ValueError(f"{name} has shape {shape}, which does not tell where the channels are: set layout")
+            raise ValueError(f"{name} has shape {shape}, so the channel axis is ambiguous: set layout")
         layout = "hwc" if last else "chw"
     return (layout, (shape[1], shape[2], shape[3])) if layout == "chw" else ("hwc", (shape[3], shape[1], shape[2]))
 

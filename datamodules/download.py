@@ -45,7 +45,7 @@ def download(url: str, target: Path, md5: str | None, timeout: float = 30) -> No
         raise
     except OSError as error:  # those of the network have become ConnectionError
         raise OSError(
-            f"{target} cannot be written ({error.strerror}): free the space or give a data_dir that can be written to; "
+            f"{target} cannot be written ({error.strerror}): free the space or set data_dir to a writable folder; "
             "run again to resume"
         ) from error
 

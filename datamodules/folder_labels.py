@@ -37,7 +37,7 @@ def class_names(names: Sequence[str], folder: Path) -> Column:
     """
     if outside := [name for name in names if "/" not in name]:
         raise ValueError(
-            f"folder_classes: {folder / outside[0]} lies in no subfolder of {folder}: move it into that of its class"
+            f"folder_classes: {folder / outside[0]} lies in no subfolder of {folder}: move it to its class's folder"
         )
     return np.array([name.partition("/")[0] for name in names], dtype=np.str_)
 

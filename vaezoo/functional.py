@@ -233,8 +233,7 @@ def check_classes(labels: Tensor, sizes: Sequence[int], option: str) -> None:
     if bool(((known == known.round()) & (known >= 0)).all()):
         most = [max(size, int(top) + 1) for size, top in zip(sizes, known.amax(0).tolist(), strict=True)]
         raise ValueError(
-            f"labels, which count from 0, name classes of {most}, and the model has {list(sizes)}: raise {option} to "
-            f"{most}"
+            f"labels count from 0 and need {most} classes, but the model has {list(sizes)}: raise {option} to {most}"
         )
     raise ValueError(f"labels must be class indices below {tuple(sizes)}: set data.label_form to index")
 

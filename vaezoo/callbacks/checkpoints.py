@@ -173,9 +173,7 @@ class BestCheckpoint(ModelCheckpoint):
         # `read_checkpoint` lets the path mean the file beside the checkpoint, wherever that lies now.
         before = Path(state_dict["best_model_path"])
         if before.name != _NAMES.best.name or not before.is_file():
-            rank_zero_warn(
-                f"no {_NAMES.best.name} lies beside the checkpoint: the best one is chosen anew from here on"
-            )
+            rank_zero_warn(f"no {_NAMES.best.name} lies beside the checkpoint: the search for the best restarts here")
             return
         path = Path(self.dirpath) / _NAMES.best.name
         link(before, path)

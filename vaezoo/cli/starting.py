@@ -71,18 +71,18 @@ def check_start_options(args: Sequence[str], config: Namespace) -> None:
         if arguments.get(name) is not None:
             raise ArgumentError(
                 None,
-                f'Parser key "model.{name}": it comes from the data: leave it out, and set the data\'s own options',
+                f'Parser key "model.{name}": it comes from the data: remove it, and set the options of the data',
             )
     given = {word.partition("=")[0] for word in args}
     if "--weights_only" in given:
         raise ArgumentError(
             None,
-            "--weights_only does not load weights alone: --init_from CKPT does; checkpoints are always read safely",
+            "--weights_only does not load weights: use --init_from CKPT; checkpoints are always read safely",
         )
     checkpoint = config.get("ckpt_path")
     if "--init_from" in given and checkpoint not in (None, "last"):
         raise ArgumentError(
-            None, "--init_from starts a new run with a checkpoint's weights, --ckpt_path continues a run: give one"
+            None, "--init_from starts a new run from a checkpoint's weights, --ckpt_path resumes a run: give one"
         )
     if config.freeze_encoder and not config.init_from and not checkpoint:
         raise ArgumentError(None, "--freeze_encoder would freeze random weights: give --init_from CKPT as well")

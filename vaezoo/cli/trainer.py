@@ -53,7 +53,7 @@ give_save_dir_a_default()
 
 
 class ZooCLI(LightningCLI):
-    """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
+    """`vaezoo fit|validate|test|predict`, with one folder per run, `runs/<experiment>/<time>`."""
 
     run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning

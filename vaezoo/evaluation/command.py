@@ -1,4 +1,4 @@
-"""`vaezoo evaluate`: scores of checkpoints on their own data, or on other."""
+"""`vaezoo evaluate`: score checkpoints on their own or other data."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +70,7 @@ def _run_codes(options: Namespace, data_args: Sequence[str], read_table: ReadTab
         if options[name] is not None:
             raise ValueError(f"--{name} is for checkpoints: a file of codes is scored as it is")
     if data_args:
-        raise ValueError("--data is for checkpoints: a file of codes brings its factors along")
+        raise ValueError("--data is for checkpoints: a file of codes contains its factors")
     paths = [Path(path) for path in options.codes]
     files = {str(path): read_codes(path, read_table) for path in paths}
     tables_at(options.output)

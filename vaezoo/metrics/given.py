@@ -48,7 +48,7 @@ class Given(Reading):
     def class_probabilities(self) -> Tensor:
         """Probabilities of the first discrete latent, (N, classes)."""
         if not self._discrete:
-            raise ValueError("the codes have no discrete latent to read a class from: say its class count in discrete")
+            raise ValueError("the codes have no discrete latent to read a class from: give its class count in discrete")
         first = self.codes.shape[1] - sum(self._discrete)
         return self.codes[:, first : first + self._discrete[0]]
 
@@ -91,7 +91,9 @@ def evaluate(
     table = torch.from_numpy(as_codes(codes))
     known = _factors(np.empty((len(table), 0)) if factors is None else factors, factor_names, factor_kinds, factor_bins)
     if len(known.places) != len(table):
-        raise ValueError(f"codes holds {len(table)} rows and factors {len(known.places)}: pass one of each an example")
+        raise ValueError(
+            f"codes holds {len(table)} rows and factors {len(known.places)}: pass one row of each per example"
+        )
     given = Given(table, known, tuple(discrete))
     chosen = read_scores(metrics or [name for name, entry in METRICS.items() if entry.default])
     results: dict[str, Result] = {}

@@ -71,7 +71,8 @@ def warn_of_few(counts: Mapping[str, tuple[int, int]]) -> None:
             few.setdefault((images, wanted), []).append(name)
     for (images, wanted), names in few.items():
         rank_zero_warn(
-            f"{', '.join(names)}: {images:,} images are too few to rely on; give {wanted:,} or more", stacklevel=4
+            f"{', '.join(names)}: {images:,} images are too few for a reliable score; use {wanted:,} or more",
+            stacklevel=4,
         )
 
 

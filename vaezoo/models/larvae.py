@@ -139,8 +139,8 @@ class LaRVAE(VAE):
             raise ValueError("label_loss: bce needs labels in [0, 1]: set data.label_form to rank")
         if (known > 1).any():
             rank_zero_warn(
-                f"labels go up to {known.max():g}, as class indices do, and LaRVAE's go from 0 to 1: set "
-                "data.label_form to onehot for classes, to rank for what has an order"
+                f"labels go up to {known.max():g}, like class indices, but LaRVAE needs labels in [0, 1]: set "
+                "data.label_form to onehot for classes, to rank for ordered factors"
             )
 
     @classmethod

@@ -37,8 +37,8 @@ class Receiver(LightningModule):
         name = type(self).__name__
         if readers and not batch.y.shape[1]:
             raise ValueError(
-                f"{name}'s term {readers[0]!r} reads labels, and the loader yields images alone: "
-                "let it yield (images, labels), with NaN for those that are unknown"
+                f"{name}'s term {readers[0]!r} reads labels, but the loader yields only images: "
+                "let it yield (images, labels), with NaN for unknown labels"
             )
         if readers and self._is_first and not batch.labelled.any():
             rank_zero_warn(f"the first batch holds no labelled image, so {name} learns no labels: set data.labels")

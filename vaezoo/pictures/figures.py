@@ -96,7 +96,7 @@ def painted(picture: Picture, width: float, dpi: int) -> Figure:
     heights = [part.height(width) for part in picture.parts]
     if width * sum(heights) * dpi**2 > MOST_PIXELS:
         size = f"{width:.4g} × {sum(heights):.4g} inches"
-        raise ValueError(f"--dpi {dpi}: {size} have too many pixels, make the figure smaller or less sharp")
+        raise ValueError(f"--dpi {dpi}: {size} have too many pixels, use a smaller --width or --dpi")
     layout: Any = "constrained" if any(isinstance(part, Plot) for part in picture.parts) else None
     figure = Figure(figsize=(width, sum(heights)), layout=layout, dpi=dpi)
     if len(heights) == 1:
@@ -109,7 +109,7 @@ def painted(picture: Picture, width: float, dpi: int) -> Figure:
 
 
 def rename_rows(rows: Mapping[str, list[str]], given: Sequence[str]) -> Mapping[str, list[str]]:
-    """Row names of one's own.
+    """Rename rows.
 
     Args:
         rows: Names of the rows of each picture; what follows two spaces, as nats do, is no part of a name.

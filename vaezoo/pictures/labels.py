@@ -65,7 +65,7 @@ def label_traversals(
     Args:
         models: Models by name, of the same labels.
         batch: The reference image with its labels, (1, …).
-        data: Datamodule that knows names and values of the labels; None where there is none.
+        data: Datamodule with the names and values of the labels, if any.
         steps: Values of each label.
         title: Title.
         labels: Labels to walk; all where empty.

@@ -33,7 +33,7 @@ def udr(
     for run, divergence in zip(codes, kl, strict=True):
         z, nats = as_codes(run), np.asarray(divergence, dtype=np.float64)
         if nats.shape != (z.shape[1],):
-            raise ValueError(f"kl must hold one mean value a latent, shape ({z.shape[1]},), got {nats.shape}")
+            raise ValueError(f"kl must hold one mean value per latent, shape ({z.shape[1]},), got {nats.shape}")
         spread = z.std(axis=0)
         usable = (nats > UNINFORMATIVE) & (np.ptp(z, axis=0) > 0)
         tables.append(np.where(usable, (z - z.mean(axis=0)) / np.where(spread > 0, spread, 1), 0))
