@@ -1,4 +1,4 @@
-"""LightningDataModules of the datasets that the field uses, and of one's own images."""
+"""LightningDataModules for standard datasets and for your own images."""
 
 from datamodules.arrays import ArrayDataModule
 from datamodules.base import ImageDataModule

@@ -16,11 +16,11 @@ FACTORS, NAMES, KINDS = "factors", "factor_names", "factor_kinds"
 
 
 class StoredFactors(NamedTuple):
-    """Factors as they were stored.
+    """Factors as stored.
 
     Attributes:
-        columns: Cells by name of the factor.
-        kinds: Kinds by name, of those that have one.
+        columns: Cells by factor name.
+        kinds: Kinds by factor name, where given.
     """
 
     columns: dict[str, Column]
@@ -34,19 +34,19 @@ def read_factors(
     names: Sequence[str] | None = None,
     kinds: Sequence[str] | None = None,
 ) -> StoredFactors:
-    """Read the factors of images; none where there are none.
+    """Read the factors of images; empty if there are none.
 
     Args:
         file: The file of the images.
-        own: A file that holds the factors alone, if any.
-        key: Name of the array of factors, if it was given.
-        names: Names of the factors, if they were given.
-        kinds: Their kinds, if they were given.
+        own: A separate file of factors, if any.
+        key: Name of the array of factors, if given.
+        names: Names of the factors, if given.
+        kinds: Their kinds, if given.
 
     Raises:
-        FileNotFoundError: A file is not there.
-        MissingArrayError: The array of that name is missing.
-        ValueError: They cannot be read, or names and kinds do not fit.
+        FileNotFoundError: A file is missing.
+        MissingArrayError: The named array is missing.
+        ValueError: They cannot be read, or names and kinds do not match.
     """
     if own is not None and own.suffix.lower() in SUFFIXES:
         table = read_table(own, "factors_file")

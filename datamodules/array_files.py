@@ -20,7 +20,7 @@ SUFFIXES = (".npy", ".npz", *HDF5)
 
 
 class MissingArrayError(ValueError):
-    """A file holds no array of a name."""
+    """A file holds no array of that name."""
 
     def __init__(self, path: Path, key: str, others: Iterable[str]) -> None:
         super().__init__(f"{path} holds no array {key}, only {', '.join(others)}: name another")
@@ -32,7 +32,7 @@ class StoredArray(NamedTuple):
     Attributes:
         shape: Its shape.
         dtype: Type of its numbers.
-        rows: From a first row and a number of rows to these; npz files are read from their start to their end.
+        rows: Reads rows, given the first row and their number. npz files are read from start to end.
     """
 
     shape: tuple[int, ...]
@@ -42,10 +42,10 @@ class StoredArray(NamedTuple):
 
 @contextmanager
 def stored_array(path: Path, key: str) -> Iterator[StoredArray]:
-    """Open an array of a file; the only one of an npy file, else the one of that name.
+    """Open an array of a file: the only one of an npy file, else the named one.
 
     Raises:
-        FileNotFoundError: The file is not there.
+        FileNotFoundError: The file is missing.
         MissingArrayError: The file holds no array of that name.
         ValueError: It cannot be read, or holds Python objects.
     """
@@ -70,7 +70,7 @@ def stored_array(path: Path, key: str) -> Iterator[StoredArray]:
 
 
 def parts(array: StoredArray, memory: int) -> Iterator[NDArray[Any]]:
-    """All rows of an array, as many at a time as fit into so many bytes."""
+    """All rows of an array, in parts of at most the given number of bytes."""
     step = max(1, memory // max(prod(array.shape[1:]) * array.dtype.itemsize, 1))
     for first in range(0, array.shape[0], step):
         yield array.rows(first, min(step, array.shape[0] - first))

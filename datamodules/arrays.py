@@ -1,4 +1,4 @@
-"""Images of one's own in one array: npy, npz or HDF5, larger than memory if need be."""
+"""Your own images in one array: npy, npz or HDF5, larger than memory if need be."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,22 +24,22 @@ MEMORY = 1 << 26  # bytes of pictures at a time
 class ArrayDataModule(TabledDataModule):
     """Your own images in one array of (N, H, W), (N, H, W, C) or (N, C, H, W): bytes, floats in [0, 1], or booleans.
 
-    The file is read part by part and without pickles; a cache of bytes is made in `data_dir/.cache`, so floats keep
-    256 levels. Factors are optional: an array `factors` (N, K) of numbers or text in the same file, NaN or empty where
-    not observed, with `factor_names` and `factor_kinds` (K,) if you like; or a file of their own.
+    Reads the file in parts and without pickles, and caches bytes in `data_dir/.cache`, so floats keep 256 levels.
+    Factors are optional: an array `factors` (N, K) of numbers or text in the same file, NaN or empty if unobserved,
+    optionally with `factor_names` and `factor_kinds` (K,); or a separate file.
 
     Args:
         file: Name of the file in `data_dir`: .npy, .npz, .h5 or .hdf5.
         data_dir: Its folder.
         images_key: Name of the array of images in an npz or HDF5 file.
-        layout: Whether channels come last ("hwc") or first ("chw"); "auto" tells by 1 or 3 of them.
-        factors_key: Name of the array of factors. Defaults to `factors`, if there is one.
-        factors_file: Factors in the order of the images, from a file in `data_dir` of their own: .npy (N, K), or CSV or
-            Parquet with a line for each image.
+        layout: Channels last ("hwc") or first ("chw"). "auto" looks for an axis of 1 or 3 channels.
+        factors_key: Name of the array of factors. Defaults to `factors`, if it exists.
+        factors_file: Separate file of factors in `data_dir`, in the order of the images: .npy (N, K), or CSV or Parquet
+            with one line per image.
         factor_names: Names of the factors. Defaults to those in the file, else factor0, factor1, …
         factor_kinds: "ordered", "categorical" or "periodic" for each. Defaults to those in the file, else numbers are
             ordered and text is categorical.
-        factor_bins: Bins of one width for scores that need them, where a factor has more different numbers.
+        factor_bins: Equal-width bins for factors with more distinct values, for scores that need bins.
         val_size: As in `ImageDataModule`.
         test_size: As in `ImageDataModule`.
         options: As in `ImageDataModule`.
@@ -107,7 +107,7 @@ def _shaped(
     if layout == "auto":
         last, first = shape[3] in CHANNELS, shape[1] in CHANNELS
         if last == first:
-            raise ValueError(f"{name} has shape {shape}, which does not tell where the channels are: set layout")
+            raise ValueError(f"{name} has shape {shape}, so the channel axis is ambiguous: set layout")
         layout = "hwc" if last else "chw"
     return (layout, (shape[1], shape[2], shape[3])) if layout == "chw" else ("hwc", (shape[3], shape[1], shape[2]))
 

@@ -1,4 +1,4 @@
-"""What all datamodules share: splits, the labelled set, batched loading and conversion on the device."""
+"""Base class of all datamodules: splits, the labelled set, batched loading and conversion on the device."""
 
 import os
 from collections.abc import Iterator
@@ -29,34 +29,33 @@ EVALUATION_BATCH = 256  # nothing is kept for gradients: larger than in training
 class ImageDataModule(Factored, LightningDataModule):
     """Images with factors, split into training, validation and test sets, with labels for some of them.
 
-    A training batch holds `batch_size` images from a stream of the whole training set. Labels come with it in one of
-    two ways:
+    A training batch holds `batch_size` images from a stream of the whole training set. Labels come in one of two ways:
 
-    - Beside the stream, by default. `labelled_batch_size` labelled images follow in every batch, from a second stream
-      that goes round the labelled set for ever. Rows of the first stream carry no label even where one is known.
-    - Within the stream, at `labelled_batch_size=0`. No image is added; rows of the stream carry a label where they have
-      one, which at `labels=1.0` is everywhere.
+    - As a second stream, by default. Every batch adds `labelled_batch_size` labelled images, from a second stream that
+      cycles through the labelled set. Rows of the first stream have no label, even if one is known.
+    - Within the stream, at `labelled_batch_size=0`. No image is added; rows of the stream keep their labels if they
+      have one. At `labels=1.0` all do.
 
-    Training sees labels of the labelled set alone. Validation and test batches are fully labelled.
+    Training sees only the labels of the labelled set. Validation and test batches are fully labelled.
 
     Args:
         data_dir: Folder of the official files.
-        batch_size: Images a batch on each rank.
-        labels: Labelled training images: a count, or a fraction in (0, 1] of those that have labels; none where 0 or
-            None.
-        labelled_set: Which ones: equally many of every class ("balanced"), any ("random"), or the first of the training
-            images in the order of the files ("first").
-        labelled_factors: Factors that labels hold; all where None.
-        labelled_batch_size: Labelled images added to each training batch; `batch_size` where None; at 0 the images of
+        batch_size: Images per batch on each rank.
+        labels: Labelled training images: a count, or a fraction in (0, 1] of those that have labels. 0 and None mean no
+            labels.
+        labelled_set: How to choose them: equally many of every class ("balanced"), at random ("random"), or the first
+            training images in file order ("first").
+        labelled_factors: Factors to use as labels. Defaults to all.
+        labelled_batch_size: Labelled images added to each training batch. Defaults to `batch_size`. At 0 the images of
             the stream keep their own labels.
-        label_form: "rank" scales each factor to [0, 1]; "index" gives class indices; "onehot" one column a class.
-        observed: Share of the labels of a labelled training image that are known, each on its own; the others are NaN.
+        label_form: "rank" scales each factor to [0, 1]; "index" gives class indices; "onehot" one column per class.
+        observed: Share of known labels of a labelled training image, drawn independently per label. The others are NaN.
         split_seed: Seed of the splits and of the labelled set.
         val_size: Images held out for validation: a count, or a fraction below 1 of all; may be 0.
-        test_size: Images held out for testing, likewise. With both at 0, evaluation takes the training images.
-        num_workers: Worker processes; 0 is best for sources in memory.
-        device_resident: Keep all pictures as bytes on the training device, read or drawn once; batches then bring only
-            ids from the host.
+        test_size: Images held out for testing, likewise. With both at 0, evaluation uses the training images.
+        num_workers: Worker processes; 0 is best for data in memory.
+        device_resident: Keep all images as bytes on the training device, read or rendered once. Batches then transfer
+            only ids.
     """
 
     image_shape: tuple[int, int, int]
@@ -98,7 +97,7 @@ class ImageDataModule(Factored, LightningDataModule):
         self._training: BatchLoader | None = None
 
     def open(self) -> ImageSource:
-        """Open the pictures, building a cache where one is needed; where it cannot, the error says what to do."""
+        """Open the images, building a cache if needed. Errors say what to do."""
         raise NotImplementedError
 
     @cached_property
@@ -107,7 +106,7 @@ class ImageDataModule(Factored, LightningDataModule):
         return self.open()
 
     def split_ids(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Ids of the training, validation and test images; at random where no official split exists."""
+        """Ids of the training, validation and test images; random if there is no official split."""
         return split(len(self.pictures), self.val_size, self.test_size, self.split_seed)
 
     def prepare_data(self) -> None:
@@ -115,7 +114,7 @@ class ImageDataModule(Factored, LightningDataModule):
         _ = self.pictures
 
     def setup(self, stage: str | None = None) -> None:
-        """Split the data and choose the labelled images; their ids go into the run's folder."""
+        """Split the data and choose the labelled images. Their ids are saved in the run's folder."""
         self.save_hyperparameters({"dataset": type(self).__name__, "data_source": self.source})
         self.train_ids, self.val_ids, self.test_ids = self.split_ids()
         self.labelled_ids = self.train_ids[:0]
@@ -138,7 +137,7 @@ class ImageDataModule(Factored, LightningDataModule):
         return self._training
 
     def state_dict(self) -> dict[str, Any]:
-        """Position in the training data. Lightning restores that of a loader only in the middle of an epoch."""
+        """Position in the training data. Lightning restores a loader's position only within an epoch."""
         return {} if self._training is None else self._training.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -159,18 +158,18 @@ class ImageDataModule(Factored, LightningDataModule):
 
     @property
     def evaluation_split(self) -> Split:
-        """Images to judge a trained model by: the test images, or the next best where none are held out."""
+        """Split used to score a trained model: test, or the next best if there is no test set."""
         return "test" if len(self.test_ids) else "val" if len(self.val_ids) else "train"
 
     def evaluation_batches(
         self, images: int, split: Split, seed: int, device: torch.device
     ) -> Iterator[tuple[Batch, Tensor]]:
-        """Some images of a split at random, on the device, with their labels and factors as `values_of` gives them.
+        """Random images of a split on the device, with their labels and factors (see `values_of`).
 
         Args:
-            images: Number of images, divided among the ranks; all of the split where there are fewer.
-            split: Where they come from.
-            seed: Seed of the choice.
+            images: Number of images, divided among ranks; at most the whole split.
+            split: The split.
+            seed: Seed of the draw.
             device: Device of images and labels.
         """
         everything = torch.arange(len(self.pictures))
@@ -185,11 +184,11 @@ class ImageDataModule(Factored, LightningDataModule):
             yield moved, self.values_of(chosen).to(device)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        """Move images and labels; the mask stays on the host, where picking rows by it is free."""
+        """Move images and labels. The mask stays on the host, so indexing with it needs no device sync."""
         return batch.to(device)
 
     def on_after_batch_transfer(self, batch: Batch, dataloader_idx: int) -> Batch:
-        """Bytes become floats in [0, 1] on the device: a quarter of the traffic."""
+        """Convert bytes to floats in [0, 1] on the device: a quarter of the traffic."""
         x = self._resident_on(batch.x.device).images(batch.x) if self.device_resident else batch.x
         return batch._replace(x=from_bytes(x))
 

@@ -1,4 +1,4 @@
-"""Blobs: one blurred disk anywhere on a canvas, with weak labels of where it is."""
+"""Blobs: one blurred disk on a canvas, with weak labels of its position."""
 
 from typing import Any
 
@@ -15,16 +15,16 @@ from datamodules.weak_labels import memberships, polar
 class BlobsDataModule(GridDataModule):
     """Blobs of WeLa-VAE (Margonis et al., 2020, Section 4.1): 4096 positions × 25 blobs, 64×64×1.
 
-    Labels are not factors but weak ones: the sector and the ring, seen from the top left corner, that hold the blob,
-    one-hot side by side. All images carry them unless `labels` says otherwise.
+    Labels are weak labels, not factors: the sector and the ring of the blob, seen from the top left corner, as
+    concatenated one-hot vectors. All images are labelled unless you set `labels`.
 
     Args:
         bins: Number of sectors and of rings, the p of the paper, 2 to 8.
-        jitter: Largest change of a blob's radius, as a fraction of it; at 0, the blobs of a position are identical, as
-            the paper's generator draws them.
+        jitter: Largest relative change of a blob's radius. At 0 all blobs at a position are identical, as in the
+            paper's generator.
         samples: Blobs at each position.
         labels: As in `ImageDataModule`.
-        labelled_batch_size: As in `ImageDataModule`; by default, images of the stream carry their own labels.
+        labelled_batch_size: As in `ImageDataModule`. By default, images of the stream keep their own labels.
         options: As in `ImageDataModule`.
     """
 

@@ -188,6 +188,6 @@ def _explained(folder: Path, size: int) -> Iterator[None]:
         raise
     except OSError as error:
         raise OSError(
-            f"cannot write the cache {folder} of {size / 1e9:.1f} GB ({error.strerror or error}): free the space or "
-            "give a data_dir on a disk that has it and can be written to"
+            f"cannot write the cache {folder} of {size / 1e9:.1f} GB ({error.strerror or error}): free the space, "
+            "or set data_dir to a writable folder on a disk with enough room"
         ) from error

@@ -1,4 +1,4 @@
-"""Cars3D: many models of cars, seen from all around."""
+"""Cars3D: car models from many viewpoints."""
 
 import tarfile
 from math import prod
@@ -26,12 +26,12 @@ SIDE = 128
 class Cars3DDataModule(GridDataModule):
     """Cars3D (Reed et al., 2015): 17,568 pictures of 183 cars from 4 elevations and 24 azimuths.
 
-    The official files are `data_dir/cars/*.mat`, one a car, with 128×128 pixels; cars are numbered by the sorted names
-    of their files. A cache is made at each image size, of 216 MB at 64.
+    The official files are `data_dir/cars/*.mat`, one per car, with 128×128 pixels; cars are numbered by sorted file
+    name. Each image size gets a cache, 216 MB at 64.
 
     Args:
-        image_size: Height and width to which pictures are resized bilinearly; disentanglement_lib's filter is Lanczos'.
-        download: Fetch and unpack the files where the folder is missing.
+        image_size: Height and width; images are resized bilinearly. disentanglement_lib uses Lanczos.
+        download: Download and unpack the files if the folder is missing.
         val_size: As in `ImageDataModule`.
         test_size: As in `ImageDataModule`.
         options: As in `ImageDataModule`.

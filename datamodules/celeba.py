@@ -27,8 +27,8 @@ ATTRIBUTES = (  # noqa: SIM905 - a list would take forty lines
 class CelebADataModule(ImageDataModule):
     """CelebA (Liu et al., 2015): 202,599 aligned faces in the official split of 162,770 / 19,867 / 19,962.
 
-    Files are torchvision's, in `data_dir/celeba`. A cache is made for each preparation, of 2.5 GB at 64×64. The papers
-    read it in their own ways:
+    Uses torchvision's files in `data_dir/celeba`. Each preparation gets a cache, 2.5 GB at 64×64. The papers prepare it
+    differently:
 
     - JointVAE's released code trains on every picture, the whole of it resized to 64×64: `crop=None`,
       `official_split=False`.
@@ -37,14 +37,14 @@ class CelebADataModule(ImageDataModule):
       `image_size=None`, `labels=800`, `labelled_set="first"`.
 
     Args:
-        crop: Side of the square that is kept about the centre; None keeps the whole 218×178.
-        image_size: Side, or height and width, to which pictures are resized bilinearly; None leaves them as they are.
-        download: Let torchvision fetch missing files, which needs the package gdown.
-        official_split: Split as published. Otherwise `val_size` and `test_size` are held out at random.
+        crop: Side of the centre crop. None keeps the whole 218×178.
+        image_size: Side, or height and width; images are resized bilinearly. None keeps the size.
+        download: Let torchvision download missing files; needs the package gdown.
+        official_split: Use the published split. Otherwise `val_size` and `test_size` images are held out at random.
         val_size: As in `ImageDataModule`, without the official split.
         test_size: As in `ImageDataModule`, without the official split.
         label_form: As in `ImageDataModule`.
-        labelled_set: As in `ImageDataModule`; balance over 2⁴⁰ cells would prefer the rarest faces.
+        labelled_set: As in `ImageDataModule`. Balancing over 2⁴⁰ cells would favour the rarest faces.
         options: As in `ImageDataModule`.
     """
 
@@ -121,7 +121,7 @@ class CelebAClassesDataModule(CelebADataModule):
     """CelebA with PartedVAE's eight variables instead of the attributes (Hajimiri et al., 2021, App. B).
 
     Variables and classes are in the order of the paper's captions and of the shares in its released code. That code
-    reads 800 labels of its authors from a file that is not public; here they follow from CelebA's attributes:
+    reads 800 labels by the authors from a file that is not public; here they are derived from CelebA's attributes:
 
     - hair_colour (black, brown, blond, grey): `Black_Hair` … `Gray_Hair`; not known unless exactly one holds
     - skin_tone (white, brown, black): white if `Pale_Skin`; not known elsewhere, as no other attribute tells
@@ -130,12 +130,12 @@ class CelebAClassesDataModule(CelebADataModule):
     - eyeglasses, smiling, hat (no, yes): `Eyeglasses`, `Smiling`, `Wearing_Hat`
     - gender (female, male): `Male`
 
-    A label that is not known is NaN, a factor -1. Departs from the paper: the authors labelled skin tone by hand, so
-    without them brown and black skin stay unlabelled.
+    An unknown label is NaN, an unknown factor -1. Departs from the paper: the authors labelled skin tone by hand;
+    without their labels, brown and black skin stay unlabelled.
 
     Args:
         label_form: "index" gives class indices, "rank" scales them to [0, 1].
-        labelled_set: As in `CelebADataModule`; classes that are not known cannot be balanced.
+        labelled_set: As in `CelebADataModule`; unknown classes cannot be balanced.
         options: As in `CelebADataModule`.
     """
 

@@ -1,4 +1,4 @@
-"""3D Chairs: many models of chairs, seen from all around."""
+"""3D Chairs: chair models from many viewpoints."""
 
 import os
 import re
@@ -25,21 +25,21 @@ OFFICIAL = (1393, 2, 31)
 class ChairsDataModule(ImageDataModule):
     """3D Chairs (Aubry et al., 2014): 1393 models from 31 azimuths and 2 elevations, in grey or as masks.
 
-    The official archive is unpacked to `data_dir/rendered_chairs`. Factors are read from the names of the pictures that
-    are there. The test set is a number of models; validation pictures are held out of the others. Preparations are:
+    Unpack the official archive to `data_dir/rendered_chairs`. Factors are read from the file names. The test set is a
+    number of models; validation images come from the others. The papers' preparations:
 
-    - JointVAE (Dupont, 2018): shaded grey on white, cropped about the centre, as by default. It trains on all but a few
-      test chairs, which it does not name: say `test_models=1`, `val_size=0`.
+    - JointVAE (Dupont, 2018): shaded grey on white, centre crop (the default). It trains on all but a few test chairs,
+      which it does not name: use `test_models=1`, `val_size=0`.
     - DIP-VAE (Kumar et al., 2018): `mask=True`, the first 80 % of 809 models for training. Its list of models without
-      near-duplicates is not published with it: give one as `models_file`.
+      near-duplicates is not published: pass one as `models_file`.
 
     Args:
         image_size: Height and width of the prepared pictures.
-        mask: White chairs on black; by default grey ones on white.
-        crop: Share of the height and of the width that is kept, about the centre.
-        models_file: Text file with the folder name of one model a line: only these are taken, in this order. Defaults
+        mask: White chairs on black. Defaults to grey chairs on white.
+        crop: Share of height and width kept by the centre crop.
+        models_file: Text file with the folder name of one model per line. Only these are used, in this order. Defaults
             to all models, by name.
-        test_models: Models held out for testing, the last ones: a count, or a fraction of them below 1; may be 0.
+        test_models: Number of models held out for testing, the last ones: a count, or a fraction below 1; may be 0.
         options: As in `ImageDataModule`.
     """
 

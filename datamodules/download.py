@@ -1,4 +1,4 @@
-"""Files from the web: resumed where they broke off, checked, and in place only when they are whole."""
+"""Download files: resumed, verified and moved into place only when complete."""
 
 import hashlib
 import time
@@ -17,19 +17,19 @@ BLOCK = 1 << 16
 
 
 def download(url: str, target: Path, md5: str | None, timeout: float = 30) -> None:
-    """Fetch a file unless it is there.
+    """Download a file unless it exists.
 
-    What has come is kept in `<target>.part` and a later call goes on from there.
+    A partial download is kept in `<target>.part`; the next call resumes it.
 
     Args:
         url: Address of the file.
-        target: Where it goes, whole or not at all.
-        md5: Checksum that it must have; None where none is known.
-        timeout: Seconds without a byte after which the connection is given up.
+        target: Where to save it, atomically.
+        md5: Expected checksum. None skips the check.
+        timeout: Give up after so many seconds without data.
 
     Raises:
-        ConnectionError: The file did not come, or not whole; the partial file stays.
-        ValueError: What came is another file, of which nothing stays; or a link is where it would be written.
+        ConnectionError: The download failed or is incomplete; the partial file stays.
+        ValueError: The checksum is wrong, and the file is removed; or the target is a link.
         OSError: It cannot be written; the partial file stays.
     """
     part, lock = Path(f"{target}.part"), Path(f"{target}.lock")
@@ -45,7 +45,7 @@ def download(url: str, target: Path, md5: str | None, timeout: float = 30) -> No
         raise
     except OSError as error:  # those of the network have become ConnectionError
         raise OSError(
-            f"{target} cannot be written ({error.strerror}): free the space or give a data_dir that can be written to; "
+            f"{target} cannot be written ({error.strerror}): free the space or set data_dir to a writable folder; "
             "run again to resume"
         ) from error
 

@@ -20,9 +20,10 @@ STEP = 4096  # pictures read at a time
 
 
 class DSpritesDataModule(OfficialGrid):
-    """dSprites (Matthey et al., 2017): 737,280 binary images of 64×64 over five factors; the colour is always white.
+    """dSprites (Matthey et al., 2017): 737,280 binary images of 64×64 over five factors; colour is always white.
 
-    The official file is `data_dir/dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz`; a cache of 3.0 GB is made of it.
+    The official file is `data_dir/dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz`; it is converted to a cache of 3.0
+    GB.
 
     Args:
         balance: How the labelled set is balanced: over all "classes" of the labelled factors, or over the 144 cells of

@@ -1,4 +1,4 @@
-"""Factors of any images, read from a table: numbers, names of classes, and cells that nobody has filled in."""
+"""Factors of any images, read from a table of numbers, class names and empty cells."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ BINS = numbering.BINS
 
 
 class FactorTable(NamedTuple):
-    """Factors of images, one row each.
+    """Factors of images, one row per image.
 
     Attributes:
         factors: What the columns are.
-        places: Index of each value, or its place counted in bins: 3.7 lies in bin 3; -1 where not observed, (N, K).
-        labels: Each value scaled to [0, 1]; NaN where not observed, (N, K).
+        places: Index of each value, or its position in bins: 3.7 lies in bin 3; -1 if unobserved, (N, K).
+        labels: Each value scaled to [0, 1]; NaN if unobserved, (N, K).
     """
 
     factors: tuple[Factor, ...]
@@ -35,15 +35,14 @@ class FactorTable(NamedTuple):
     ) -> "FactorTable":
         """Number the values of columns.
 
-        Strings are categories in alphabetical order. Numbers are ordered; labels keep them as they are, scaled from
-        their least and greatest to [0, 1]. Scores read the index of a number, or its bin of one width where a column
-        has more than `bins` different numbers.
+        Strings are categories in alphabetical order. Numbers are ordered; labels scale them linearly to [0, 1]. Scores
+        read the index of a number, or its equal-width bin if a column has more than `bins` distinct values.
 
         Args:
-            columns: Cells by name of the factor.
+            columns: Cells by factor name.
             rows: Number of images.
             kinds: Kinds of columns of numbers that are not ordered.
-            bins: Most values that stay apart.
+            bins: Largest number of distinct values without binning.
         """
         if bins < 2:
             raise ValueError(f"factor_bins must be 2 or more, not {bins}")

@@ -1,4 +1,4 @@
-"""Ground-truth factors: what varies, how it is numbered, and how it becomes a label."""
+"""Ground-truth factors: names, indices and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Factor:
     """One factor of variation.
 
     Attributes:
-        name: How it is called in configurations and figures.
+        name: Name in configurations and figures.
         size: Number of values it takes.
         kind: "categorical", "ordered", or "periodic" where the last value is next to the first.
     """
@@ -30,7 +30,7 @@ class Factor:
 
 
 def choose(factors: Sequence[Factor], names: list[str] | None) -> tuple[Factor, ...]:
-    """The factors of these names, in the order of the dataset; all where None."""
+    """The factors with these names, in the order of the dataset. Defaults to all."""
     known = ", ".join(factor.name for factor in factors)
     if names is None:
         return tuple(factors)
@@ -72,8 +72,8 @@ def label(factors: Tensor, chosen: list[Factor], form: LabelForm) -> Tensor:
     Args:
         factors: Indices of the chosen factors, (B, K).
         chosen: The factors, in the same order.
-        form: "rank" spreads each factor's values evenly over [0, 1]; "index" keeps the class index; "onehot" gives
-            one column a class.
+        form: "rank" spreads each factor's values evenly over [0, 1]; "index" keeps the class index; "onehot" gives one
+            column per class.
 
     Returns:
         (B, K), or (B, Σ sizes) for "onehot", float32.
@@ -87,7 +87,7 @@ def label(factors: Tensor, chosen: list[Factor], form: LabelForm) -> Tensor:
 
 
 class Factored:
-    """Images that factors describe, and the labels made of some of them."""
+    """Images described by factors, and labels made from some of them."""
 
     factors: Sequence[Factor]
     labelled_factors: tuple[Factor, ...]
@@ -120,15 +120,15 @@ class Factored:
         return tuple(factor.size for factor in self.labelled_factors) if self.label_form == "onehot" else ()
 
     def factors_of(self, ids: Tensor) -> Tensor:
-        """Factor indices of images by id, (B, K); -1 where one is not known."""
+        """Factor indices of images by id, (B, K); -1 if unknown."""
         raise NotImplementedError
 
     def values_of(self, ids: Tensor) -> Tensor:
-        """What scores read of images by id, (B, K): indices, or places counted in bins, 3.7 being in bin 3."""
+        """Factor values for scores, by image id, (B, K): indices, or positions in bins (3.7 lies in bin 3)."""
         return self.factors_of(ids)
 
     def with_labels(self, ids: Tensor) -> Tensor:
-        """Those of some images that have a label to give."""
+        """The given images that have a label."""
         return ids if self.label_size else ids[:0]
 
     def labels_of(self, ids: Tensor) -> Tensor:
@@ -137,6 +137,6 @@ class Factored:
         return label(self.factors_of(ids)[:, columns], list(self.labelled_factors), self.label_form)
 
     def cells_of(self, ids: Tensor) -> Tensor:
-        """Cells over which the labelled set is balanced: the classes of the labelled factors, (B,)."""
+        """Cells for balancing the labelled set: the classes of the labelled factors, (B,)."""
         columns = [self.factor_names.index(factor.name) for factor in self.labelled_factors]
         return ravel(self.factors_of(ids)[:, columns], tuple(factor.size for factor in self.labelled_factors))

@@ -7,9 +7,9 @@ from datamodules.numbered import NumberedPictures
 class Falcor3DDataModule(NumberedPictures):
     """Falcor3D (Nie et al., 2020): 233,280 pictures over seven factors.
 
-    The official archive is unpacked to `data_dir/Falcor3D_down128`, with pictures of 128×128 in `images/000000.png` to
-    `images/233279.png` and `train-rec.labels`, a NumPy file. A cache of them is made at each image size, of 2.9 GB at
-    64. Arguments are those of `NumberedPictures`.
+    Unpack the official archive to `data_dir/Falcor3D_down128`, with 128×128 images in `images/000000.png` to
+    `images/233279.png` and `train-rec.labels`, a NumPy file. Each image size gets a cache, 2.9 GB at 64. Takes the
+    arguments of `NumberedPictures`.
     """
 
     factors = (

@@ -1,4 +1,4 @@
-"""Labels of picture files: the table's lines matched with the files, or the names of subfolders."""
+"""Labels of image files: a table matched with the files, or the names of subfolders."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ PARTS = {"": 0, TRAIN: 0, "val": 1, "validation": 1, "test": 2}
 
 
 class FolderLabels(NamedTuple):
-    """What is known of pictures, in the order of their ids.
+    """Labels and splits of images, in the order of their ids.
 
     Attributes:
         columns: Cells of each factor.
-        parts: 0, 1 or 2 for training, validation and test images, (N,); None where nothing divides them.
+        parts: 0, 1 or 2 for training, validation and test images, (N,). None if there is no split.
     """
 
     columns: dict[str, Column]
@@ -37,7 +37,7 @@ def class_names(names: Sequence[str], folder: Path) -> Column:
     """
     if outside := [name for name in names if "/" not in name]:
         raise ValueError(
-            f"folder_classes: {folder / outside[0]} lies in no subfolder of {folder}: move it into that of its class"
+            f"folder_classes: {folder / outside[0]} lies in no subfolder of {folder}: move it to its class's folder"
         )
     return np.array([name.partition("/")[0] for name in names], dtype=np.str_)
 
@@ -52,11 +52,12 @@ def read_labels(
         folder: Folder of the pictures.
         names: Their paths below it.
         file_column: Column that names a file.
-        factor_columns: Columns that are factors; all others where None.
+        factor_columns: Columns to use as factors. Defaults to all others.
 
     Raises:
-        FileNotFoundError: The table is not there.
-        ValueError: It cannot be read, lacks a column, or a line names no file, another line's or one of several.
+        FileNotFoundError: The table is missing.
+        ValueError: It cannot be read or lacks a column; or a line names no file, the same file as another line, or an
+            ambiguous one.
     """
     table = read_table(path, "labels_file")
     for column in (file_column, *(factor_columns or ())):

@@ -1,4 +1,4 @@
-"""Complete grids of factors: what they share, and those that come as one official file or are drawn."""
+"""Complete grids of factors: the base class, and datasets from one official file or a renderer."""
 
 from collections.abc import Iterator
 from math import prod
@@ -23,7 +23,7 @@ FEW = 16  # pictures whose mean difference says whether they are the right ones
 
 
 class GridDataModule(ImageDataModule):
-    """A dataset that holds every combination of its factors, numbered with the last factor changing fastest."""
+    """A dataset with every combination of its factors; the last factor changes fastest."""
 
     position_factors: tuple[str, str] | None = None
     """Factors that move an object down and to the right, where there are such."""
@@ -38,7 +38,7 @@ class GridDataModule(ImageDataModule):
 
     @property
     def labelled_names(self) -> tuple[str, ...]:
-        """Names of the factors that labels hold."""
+        """Names of the labelled factors."""
         return tuple(factor.name for factor in self.labelled_factors)
 
     def images_of(self, labels: Tensor) -> Tensor | None:
@@ -55,11 +55,11 @@ class GridDataModule(ImageDataModule):
         return self.images_at(factors)
 
     def position_batches(self, points: int, variants: int = 25) -> Iterator[Batch]:
-        """Images of one object at points × points positions, row by row, with their labels; none without positions.
+        """Images of one object at points × points positions, row by row, with labels; none without positions.
 
         Args:
             points: Positions along each side.
-            variants: Batches at most, each with other values of the other factors, spread over all that there are.
+            variants: Largest number of batches, each with different values of the other factors, evenly spread.
         """
         if self.position_factors is None:
             return
@@ -76,12 +76,12 @@ class GridDataModule(ImageDataModule):
 
 
 class OfficialGrid(GridDataModule):
-    """A grid that comes as one file, with a renderer that draws the same pictures.
+    """A grid in one official file, with a renderer that draws the same images.
 
     Args:
-        source: "file" reads the official file in `data_dir`; "render" draws the pictures; "auto" draws them where the
-            file is not there, with a warning.
-        download: Fetch the file where it is missing.
+        source: "file" reads the official file in `data_dir`; "render" draws the images; "auto" draws them, with a
+            warning, if the file is missing.
+        download: Download the file if it is missing.
         options: As in `ImageDataModule`.
     """
 

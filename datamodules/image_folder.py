@@ -1,4 +1,4 @@
-"""A folder of one's own pictures, with labels from a table, from the names of its subfolders, or from nowhere."""
+"""A folder of your own images, with labels from a table, from subfolder names, or without labels."""
 
 from functools import partial
 from pathlib import Path
@@ -21,33 +21,32 @@ REMEDY = "replace or remove the picture, or leave out all that are broken with s
 
 
 class ImageFolderDataModule(TabledDataModule):
-    """Your own pictures: every file below `data_dir` that Pillow reads, at any depth, of any sizes and kinds.
+    """Your own images: every file below `data_dir` that Pillow reads, at any depth, of any size and mode.
 
-    Ids number the files in the order of their paths. Pictures are turned upright, laid on the background where they are
-    transparent, and brought to one size; 16 bits become 8. A cache of them is made in `data_dir/.cache`, on all cores,
-    and made again when a file's name, size or time has changed.
+    Ids number the files by path. Images are turned upright, put on the background if transparent, and resized to one
+    size; 16 bits become 8. They are cached in `data_dir/.cache`, using all cores. The cache is rebuilt when a file's
+    name, size or time changes.
 
-    Labels come from nowhere, from subfolders (`folder_classes`), or from a table (`labels_file`) with a line for each
-    picture: its path below `data_dir`, or its bare name where only one file has it, and one column a factor. Numbers
-    are ordered factors, text is categorical, an empty cell is not observed. A column `split` with train, val and test
-    divides the pictures. Pictures that the table leaves out have no labels; they are training images, like those with
-    an empty `split`.
+    Labels are optional. They come from subfolders (`folder_classes`) or from a table (`labels_file`) with one line per
+    image: its path below `data_dir`, or its bare name if unique, and one column per factor. Numbers are ordered
+    factors, text is categorical, an empty cell is unobserved. A column `split` with train, val and test splits the
+    images. Images missing from the table have no labels; they are training images, like those with an empty `split`.
 
     Args:
-        data_dir: Folder of the pictures.
-        labels_file: CSV file with a header, or Parquet; its path starts at the current folder.
-        image_size: Side, or height and width, of the images that models see.
+        data_dir: Folder of the images.
+        labels_file: CSV file with a header, or Parquet file. The path is relative to the current folder.
+        image_size: Side, or height and width, of the resized images.
         grey: One channel instead of RGB.
-        fit: How a picture of other proportions comes to `image_size`: "crop" fills it and cuts what sticks out, "pad"
-            shows the whole picture between bars, "stretch" changes its proportions.
-        background: Colour of the bars and of what is transparent.
-        folder_classes: Take the names of the subfolders as classes, as torchvision's `ImageFolder` does.
+        fit: How to fit other aspect ratios to `image_size`: "crop" fills it and cuts the rest, "pad" shows the whole
+            image between bars, "stretch" changes the aspect ratio.
+        background: Colour of bars and transparent areas.
+        folder_classes: Use subfolder names as classes, as torchvision's `ImageFolder` does.
         file_column: Column of the table that names the file.
-        factor_columns: Columns that are factors. Defaults to all but `file_column` and `split`.
-        categorical: Columns of numbers that are classes.
-        factor_bins: Bins of one width for scores that need them, where a column has more different numbers.
-        skip_broken: Leave out pictures that cannot be read, and say how many.
-        val_size: As in `ImageDataModule`; not read where the table has a column `split`.
+        factor_columns: Columns to use as factors. Defaults to all but `file_column` and `split`.
+        categorical: Numeric columns that are classes.
+        factor_bins: Equal-width bins for columns with more distinct values, for scores that need bins.
+        skip_broken: Skip images that cannot be read, and report their number.
+        val_size: As in `ImageDataModule`; ignored if the table has a column `split`.
         test_size: Likewise.
         options: As in `ImageDataModule`.
     """
@@ -87,7 +86,7 @@ class ImageFolderDataModule(TabledDataModule):
         super().__init__(data_dir=data_dir, val_size=val_size, test_size=test_size, **options)
 
     def open(self) -> ImageSource:
-        """The cache of the pictures, without those that are broken."""
+        """The cache of the images, without broken ones."""
         channels, height, width = self.image_shape
         kind = f"{height}x{width}-{'grey' if channels == 1 else 'rgb'}-{self.fit_mode}-{self.background}"
         cache = self.data_dir / ".cache" / f"pictures-{kind}"

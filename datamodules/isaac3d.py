@@ -7,9 +7,9 @@ from datamodules.numbered import NumberedPictures
 class Isaac3DDataModule(NumberedPictures):
     """Isaac3D (Nie et al., 2020): 737,280 pictures over nine factors.
 
-    The official archive is unpacked to `data_dir/Isaac3D_down128`, with pictures of 128×128 in `images/000000.png` to
-    `images/737279.png` and `labels.npy`. A cache of them is made at each image size, of 9.1 GB at 64. Arguments are
-    those of `NumberedPictures`.
+    Unpack the official archive to `data_dir/Isaac3D_down128`, with 128×128 images in `images/000000.png` to
+    `images/737279.png` and `labels.npy`. Each image size gets a cache, 9.1 GB at 64. Takes the arguments of
+    `NumberedPictures`.
     """
 
     factors = (

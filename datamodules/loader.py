@@ -15,17 +15,17 @@ from vaezoo.types import Batch
 class Epochs:
     """Order of ids in each epoch, a pure function of seed, epoch and rank.
 
-    Every rank takes its own share of one permutation; the last incomplete batch is dropped in training and kept
-    otherwise. Labelled ids, where there are any, come as a second stream that is reshuffled at each pass and never
-    ends, so that there may be fewer of them than a batch.
+    Every rank takes its share of one permutation. The last incomplete batch is dropped in training, kept otherwise.
+    Labelled ids, if any, form a second, endless stream that is reshuffled at each pass, so there may be fewer of them
+    than a batch.
 
     Args:
         ids: The images of the split.
-        batch_size: Images a batch on each rank.
+        batch_size: Images per batch on each rank.
         shuffle: Permute, and drop the last incomplete batch.
         seed: Seed of the permutations.
         labelled: Ids of the labelled images.
-        labelled_batch_size: Labelled images added to each batch on each rank, where there are any.
+        labelled_batch_size: Labelled images added to each batch on each rank.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Epochs:
         return len(self.ids) // whole if self.shuffle else -(-len(self.ids) // whole)
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[tuple[Tensor, int]]:
-        """Ids of each batch from the given one on, and how many of them, at the end, are labelled ones."""
+        """Ids of each batch from the given one on, and how many of its last ids are labelled."""
         rank, world = _world()
         order = self.ids
         if self.shuffle:
@@ -93,12 +93,12 @@ class _Passes:
 
 
 class BatchLoader:
-    """Iterable of batches, one fetch each; Lightning saves and restores its position.
+    """Iterable of batches, one fetch per batch. Lightning saves and restores its position.
 
     Args:
-        fetch: From ids, and how many of them at the end are labelled, to a batch.
+        fetch: Makes a batch from ids and the number of labelled ids at their end.
         epochs: Order of ids.
-        num_workers: Worker processes; 0 fetches in the training process, best for sources in memory.
+        num_workers: Worker processes; 0 fetches in the training process, best for data in memory.
         pin_memory: Copy batches to pinned memory, for CUDA.
     """
 
@@ -107,7 +107,7 @@ class BatchLoader:
     ) -> None:
         self.fetch, self.epochs, self.num_workers, self.pin_memory = fetch, epochs, num_workers, pin_memory
         self.limit: float | None = None
-        """Batches of an epoch that the Trainer takes, or the share of them; all where None."""
+        """Number or share of an epoch's batches that the Trainer takes. Defaults to all."""
         self._epoch = -1  # of the current iteration
         self._position = 0  # batches that it has handed out
         self._resumed = False  # whether that position comes from a saved state
@@ -119,7 +119,7 @@ class BatchLoader:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Epoch and number of the batch that was handed out last."""
+        """Epoch and index of the last batch."""
         return self._epoch, self._position - 1
 
     def batch_ids(self, epoch: int, batch: int) -> Tensor:
@@ -131,9 +131,9 @@ class BatchLoader:
         return len(self.epochs)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches of the next epoch; after a restored state, what is left of that epoch, if anything.
+        """Batches of the next epoch; after restoring a state, the rest of that epoch.
 
-        A resuming Trainer may take one batch and start over. A resumed epoch goes on until its end, so that none is
+        A resuming Trainer may take one batch and start over. A resumed epoch continues to its end, so no batch is
         skipped.
         """
         if not self._resumed or self._position >= self._taken():

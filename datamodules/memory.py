@@ -19,7 +19,7 @@ class InMemory:
 
     @classmethod
     def copy_of(cls, source: ImageSource, image_shape: tuple[int, int, int], device: torch.device) -> Self:
-        """Read or draw every picture of a source once, and keep them on a device."""
+        """Read or render every image of a source once, and keep them on a device."""
         store = torch.empty((len(source), *image_shape), dtype=torch.uint8, device=device)
         for part, ids in zip(store.split(1024), torch.arange(len(source)).split(1024), strict=True):
             part.copy_(source.images(ids))

@@ -1,4 +1,4 @@
-"""MNIST and FashionMNIST: small grey pictures of ten classes."""
+"""MNIST and FashionMNIST: small grey images of ten classes."""
 
 from functools import cached_property
 from pathlib import Path
@@ -22,13 +22,13 @@ SIDE, CLASSES = 28, 10
 class MNISTDataModule(ImageDataModule):
     """MNIST (LeCun et al., 1998): 60,000 + 10,000 handwritten digits, resized bilinearly and not binarised.
 
-    Files are torchvision's, in `data_dir/MNIST/raw`. The official test set is the test split; validation images are
-    held out of the official training set.
+    Uses torchvision's files in `data_dir/MNIST/raw`. The official test set is the test split; validation images come
+    from the official training set.
 
     Args:
-        image_size: Height and width of the pictures; the files hold 28.
-        download: Let torchvision fetch missing files.
-        label_form: As in `ImageDataModule`; class indices by default, as classes have no rank.
+        image_size: Height and width; the files hold 28.
+        download: Let torchvision download missing files.
+        label_form: As in `ImageDataModule`. Defaults to class indices, as classes have no order.
         options: As in `ImageDataModule`.
     """
 
@@ -99,7 +99,7 @@ def _check(pictures: Tensor, classes: Tensor) -> None:
 class FashionMNISTDataModule(MNISTDataModule):
     """FashionMNIST (Xiao et al., 2017): 60,000 + 10,000 pictures of clothes, in MNIST's format.
 
-    Files are torchvision's, in `data_dir/FashionMNIST/raw`. It takes the arguments of `MNISTDataModule`.
+    Uses torchvision's files in `data_dir/FashionMNIST/raw`. Takes the arguments of `MNISTDataModule`.
     """
 
     factors = (Factor("article", 10, "categorical"),)

@@ -1,4 +1,4 @@
-"""MPI3D: a robot arm that moves an object, drawn in two ways or photographed."""
+"""MPI3D: a robot arm that moves an object, rendered in two ways or photographed."""
 
 import zlib
 from collections.abc import Iterator
@@ -35,13 +35,13 @@ FILES: dict[Subset, str] = {
 class MPI3DDataModule(GridDataModule):
     """MPI3D (Gondal et al., 2019): pictures of 64×64×3 over seven factors, 1,036,800 of them, or 460,800 complex ones.
 
-    The official file of a subset lies in `data_dir`, as it is called at its source: `mpi3d_toy.npz`,
-    `mpi3d_realistic.npz`, `mpi3d_real.npz` or `real3d_complicated_shapes_ordered.npz` (complex, of 4 colours and
-    shapes). A cache of 12.7 GB, or 5.7 GB, is made of it. The file holds no labels: its order is the documented one.
+    Put the official file of a subset in `data_dir`, under its original name: `mpi3d_toy.npz`, `mpi3d_realistic.npz`,
+    `mpi3d_real.npz` or `real3d_complicated_shapes_ordered.npz` (complex, of 4 colours and shapes). It is converted to a
+    cache of 12.7 GB, or 5.7 GB. The file holds no labels; its order is the documented one.
 
     Args:
         subset: Simple drawings ("toy"), realistic ones, photographs ("real"), or those of everyday objects ("complex").
-        download: Fetch the file where it is missing; not "complex", which has no direct address.
+        download: Download the file if it is missing; not for "complex", which has no direct URL.
         options: As in `ImageDataModule`.
     """
 

@@ -1,4 +1,4 @@
-"""Grids of numbered picture files with a table of labels: the layout of Isaac3D and Falcor3D (Nie et al., 2020)."""
+"""Grids of numbered image files with a table of labels: the layout of Isaac3D and Falcor3D (Nie et al., 2020)."""
 
 from math import prod
 from typing import Any, ClassVar
@@ -13,10 +13,10 @@ from vaezoo.runs.files import require_own_file
 
 
 class NumberedPictures(GridDataModule):
-    """A grid of pictures `images/000000.png` and so on, numbered as the grid is.
+    """A grid of images `images/000000.png` and so on, in grid order.
 
     Args:
-        image_size: Height and width to which pictures are resized bilinearly.
+        image_size: Height and width; images are resized bilinearly.
         options: As in `ImageDataModule`.
     """
 
@@ -50,7 +50,7 @@ class NumberedPictures(GridDataModule):
         return resize(picture.convert("RGB"), self.image_shape)
 
     def _check_labels(self) -> None:
-        """Pictures are numbered as the grid is: labels are only read to make sure of it."""
+        """Check that the images are in grid order; labels are read for nothing else."""
         path = self.folder / self.labels_name
         require_own_file(path, self.folder)
         try:

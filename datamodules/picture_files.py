@@ -1,4 +1,4 @@
-"""Picture files of one's own: which there are below a folder, and any of them as grey or RGB bytes of one size."""
+"""Your own image files: find them below a folder, and read them as grey or RGB bytes of one size."""
 
 import os
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ def formats() -> tuple[str, ...]:
 
 
 def find_pictures(folder: Path) -> list[str]:
-    """Picture files at any depth below a folder, by their names' endings, in the same order on every machine.
+    """Image files at any depth below a folder, by suffix, in the same order on every machine.
 
-    Files and folders whose names start with a dot are left out.
+    Skips files and folders whose names start with a dot.
 
     Raises:
         FileNotFoundError: There is no folder, or no picture in it.
@@ -57,14 +57,14 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def prepared(picture: Image.Image, image_shape: tuple[int, int, int], fit: Fit, background: Background) -> Image.Image:
-    """A picture of any mode and size as grey or RGB bytes of the given size.
+    """Convert an image of any mode and size to grey or RGB bytes of the given size.
 
     Args:
-        picture: As opened; turned upright as its camera says.
+        picture: The opened image; turned upright by its EXIF orientation.
         image_shape: 1 or 3 channels, height, width.
-        fit: "crop" fills the size and cuts what sticks out, "pad" shows all of the picture between bars, "stretch"
-            changes its proportions.
-        background: Colour of bars, and of what is transparent.
+        fit: "crop" fills the size and cuts the rest, "pad" shows the whole image between bars, "stretch" changes the
+            aspect ratio.
+        background: Colour of bars and transparent areas.
     """
     channels, height, width = image_shape
     mode, size = "L" if channels == 1 else "RGB", (width, height)

@@ -1,4 +1,4 @@
-"""Folders of picture files, converted once into a cache."""
+"""Folders of image files, converted once into a cache."""
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -27,13 +27,13 @@ Prepare = Callable[[Image.Image], Image.Image]
 
 
 class Reading(NamedTuple):
-    """How to read a folder of pictures.
+    """How to read a folder of images.
 
     Attributes:
-        remedy: What helps where a picture is missing or broken.
-        formats: Formats to try; those of official archives by default.
-        look_at_all: Look up size and time of every file at each start, not of a sample.
-        skip_broken: Put a black picture in the place of one that cannot be used.
+        remedy: What to do if an image is missing or broken.
+        formats: Formats to try. Defaults to those of official archives.
+        look_at_all: Check size and time of every file at each start, not of a sample.
+        skip_broken: Replace broken images by black ones.
     """
 
     remedy: str = "unpack the official archive again"
@@ -53,9 +53,9 @@ def cached_pictures(
     prepare: Prepare,
     reading: Reading = OFFICIAL,
 ) -> MemoryMapped:
-    """Open the cache of a folder of pictures, building it on all cores where needed.
+    """Open the cache of a folder of images; build it on all cores if needed.
 
-    Where broken pictures are skipped, the notes of the cache say which, and why.
+    If broken images are skipped, the notes of the cache list them with the reason.
 
     Args:
         folder: The cache's own folder; its name tells how pictures are prepared.

@@ -17,8 +17,8 @@ STEP = 1024  # pictures handed on at a time
 class Shapes3DDataModule(OfficialGrid):
     """3DShapes (Burgess & Kim, 2018): 480,000 images of 64×64×3 over six factors.
 
-    The official file is `data_dir/3dshapes.h5`; a cache of 5.9 GB is made of it. Arguments are
-    those of `OfficialGrid`.
+    The official file is `data_dir/3dshapes.h5`; it is converted to a cache of 5.9 GB. Takes the arguments of
+    `OfficialGrid`.
     """
 
     image_shape = (3, 64, 64)

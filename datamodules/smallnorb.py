@@ -41,13 +41,13 @@ class SmallNORBDataModule(GridDataModule):
     """Small NORB (LeCun et al., 2004): 48,600 photographs of 10 toys in each of 5 categories, over four factors.
 
     The official files are the six `data_dir/smallnorb/smallnorb-*.mat`, packed (`.mat.gz`) or not: NORB's own binary
-    matrices, not MATLAB's. Both official parts are taken together, and of each pair the picture of the first camera,
-    as in disentanglement_lib. As there, which of a category's ten toys is seen is no factor: every combination of
-    factors has ten pictures. A cache is made at each image size, of 199 MB at 64.
+    matrices, not MATLAB's. As in disentanglement_lib, both official parts are merged, only the first camera of each
+    pair is used, and the toy within a category is not a factor: every combination of factors has ten images. Each image
+    size gets a cache, 199 MB at 64.
 
     Args:
-        image_size: Height and width to which pictures are resized bilinearly; disentanglement_lib's filter is Lanczos'.
-        download: Fetch files that are missing.
+        image_size: Height and width; images are resized bilinearly. disentanglement_lib uses Lanczos.
+        download: Download missing files.
         val_size: As in `ImageDataModule`.
         test_size: As in `ImageDataModule`.
         options: As in `ImageDataModule`.

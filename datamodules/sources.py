@@ -1,4 +1,4 @@
-"""Where pictures come from."""
+"""Sources of images."""
 
 import mmap
 from math import prod
@@ -15,7 +15,7 @@ MAPPED = 32  # pictures read before their pages are given back: the system maps 
 
 
 class ImageSource(Protocol):
-    """Pictures by id."""
+    """Images by id."""
 
     def __len__(self) -> int:
         """Number of images."""
@@ -25,7 +25,7 @@ class ImageSource(Protocol):
 
 
 class Renderer(Protocol):
-    """Draws the pictures of a complete grid of factors."""
+    """Renders the images of a complete grid of factors."""
 
     @property
     def factor_sizes(self) -> tuple[int, ...]:
@@ -36,7 +36,7 @@ class Renderer(Protocol):
 
 
 class Rendered:
-    """Pictures drawn when they are asked for."""
+    """Images rendered on demand."""
 
     def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
@@ -51,11 +51,11 @@ class Rendered:
 
 
 class Picked:
-    """Some pictures of a source, numbered anew.
+    """A subset of a source, renumbered.
 
     Args:
-        source: All pictures.
-        ids: Those that count, in their order, (N,).
+        source: All images.
+        ids: Ids of the subset, in order, (N,).
     """
 
     def __init__(self, source: ImageSource, ids: Tensor) -> None:
@@ -71,7 +71,7 @@ class Picked:
 
 
 class MemoryMapped:
-    """Pictures in a file of bytes, read when they are asked for.
+    """Images in a file of bytes, read on demand.
 
     Args:
         path: File of uint8 (N, C, H, W) and nothing else.
@@ -91,7 +91,7 @@ class MemoryMapped:
         return self.shape[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Worker processes that start afresh map the file themselves."""
+        """Spawned worker processes map the file themselves."""
         return MemoryMapped, (self.path, self.shape)
 
     def images(self, ids: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Which images train, validate and test, and which of them are labelled: pure functions of a seed."""
+"""Splits and labelled sets, as pure functions of a seed."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def count_of(amount: int | float, total: int, name: str) -> int:
 
 
 def split(total: int, val: int | float, test: int | float, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids of the training images, sorted, and of the validation and test images, mixed: the first few tell of all.
+    """Sorted training ids, and shuffled validation and test ids, so any prefix of these is representative.
 
     Args:
         total: Number of images.
@@ -62,7 +62,7 @@ def held_out_count(size: int | float, total: int, name: str) -> int:
 
 
 def balanced(cells: Tensor, count: int, seed: int) -> Tensor:
-    """Choose positions so that every cell gets the same number, give or take one, as far as it has members.
+    """Choose positions with equal counts per cell, give or take one, as far as cells have members.
 
     Args:
         cells: Cell of each candidate, (N,) integers.
@@ -83,12 +83,12 @@ def balanced(cells: Tensor, count: int, seed: int) -> Tensor:
 
 
 def hide(labels: Tensor, sizes: Sequence[int], observed: float, seed: int) -> Tensor:
-    """Turn labels into NaN at random, each label of each image on its own; one of every image stays.
+    """Replace labels by NaN at random, independently per label and image; each image keeps at least one.
 
     Args:
-        labels: Labels side by side, (N, Σ sizes); NaN for those that are not known anyway.
+        labels: Concatenated labels, (N, Σ sizes); NaN if already unknown.
         sizes: Columns of each label.
-        observed: Share of the labels that stay known.
+        observed: Share of labels to keep.
         seed: Equal seeds hide equal labels on every machine.
     """
     if observed == 1 or not labels.numel():

@@ -1,4 +1,4 @@
-"""Tables of one's own, CSV or Parquet, as columns of numbers and of names."""
+"""Read your own tables, CSV or Parquet, as columns of numbers and names."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ Cell = str | float
 
 
 def read_table(path: Path, name: str) -> dict[str, list[Cell]]:
-    """Cells of a table, column by column, as they are written; empty strings where there is nothing.
+    """Cells of a table by column, as text; empty cells are empty strings.
 
     Args:
         path: A CSV file with a header line, or a Parquet file, which needs pyarrow.
@@ -34,7 +34,7 @@ def read_table(path: Path, name: str) -> dict[str, list[Cell]]:
 
 
 def typed(key: str, cells: Sequence[Cell], where: str) -> Column:
-    """A column of numbers, NaN where a cell is empty, if all others are numbers; else of strings.
+    """A column as numbers, with NaN for empty cells, if all other cells are numbers; else as strings.
 
     Args:
         key: Name of the column.

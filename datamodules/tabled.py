@@ -1,4 +1,4 @@
-"""Images whose factors come from a table, in part or not at all, instead of from a complete grid."""
+"""Images with factors from a table, possibly incomplete or empty, instead of a complete grid."""
 
 import torch
 from torch import Tensor
@@ -20,15 +20,15 @@ class TabledDataModule(ImageDataModule):
         return tuple(factor.name for factor in self.labelled_factors)
 
     def factors_of(self, ids: Tensor) -> Tensor:
-        """Factor indices of images by id, -1 where not observed, (B, K)."""
+        """Factor indices of images by id, -1 if unobserved, (B, K)."""
         return self.table.places[ids].floor().long()
 
     def values_of(self, ids: Tensor) -> Tensor:
-        """Indices of images by id, of binned factors places counted in bins, -1 where not observed, (B, K)."""
+        """Factor values of images by id: indices, or positions in bins; -1 if unobserved, (B, K)."""
         return self.table.places[ids]
 
     def labels_of(self, ids: Tensor) -> Tensor:
-        """Labels of images by id, NaN where not observed, (B, label_size); as "rank", numbers keep their distances."""
+        """Labels of images by id, NaN if unobserved, (B, label_size). With "rank", numbers keep their distances."""
         columns = self._labelled_columns()
         if self.label_form == "rank":
             return self.table.labels[ids][:, columns]
@@ -39,7 +39,7 @@ class TabledDataModule(ImageDataModule):
         return known.masked_fill(unknown, torch.nan)
 
     def with_labels(self, ids: Tensor) -> Tensor:
-        """Those of some images of which a labelled factor was observed."""
+        """The given images with at least one observed labelled factor."""
         return ids[(self.table.places[ids][:, self._labelled_columns()] >= 0).any(1)]
 
     def cells_of(self, ids: Tensor) -> Tensor:

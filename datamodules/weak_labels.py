@@ -1,4 +1,4 @@
-"""Weak labels of a position on the canvas: in which sector and in which ring it lies."""
+"""Weak labels of a position on the canvas: its sector and its ring."""
 
 import math
 
@@ -11,7 +11,7 @@ TOLERANCE = 1e-6  # of a bin: rounding may not push a value on an edge into the 
 
 
 def polar(rows: Tensor, cols: Tensor) -> tuple[Tensor, Tensor]:
-    """Angle and distance of positions from the top left corner.
+    """Angle and distance of positions, seen from the top left corner.
 
     Args:
         rows: Rows, (B,) of 0..64.

@@ -1,8 +1,8 @@
 """vaezoo: disentangled representation learning with variational autoencoders.
 
-A VAE here is an encoder, latent groups, a decoder and an ordered dictionary of regularizers; a paper is a preset that
-names its latents and its regularizers. The public names are listed in `__init__.pyi`; each loads when it is first used,
-so importing the package is quick.
+A VAE here is an encoder, latent groups, a decoder and an ordered dictionary of regularizers. A paper is a preset that
+names its latents and its regularizers. `__init__.pyi` lists the public names. Each loads on first use, so importing the
+package is fast.
 """
 
 import lazy_loader

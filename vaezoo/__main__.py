@@ -53,7 +53,7 @@ HOME = Path(vaezoo.__file__).resolve().parent.parent
 def main(args: list[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
-    The overview is plain text so that `vaezoo --help` need not load torch.
+    The overview is plain text, so `vaezoo --help` need not load torch.
     """
     args = sys.argv[1:] if args is None else args
     if args == ["--version"]:
@@ -76,9 +76,9 @@ def main(args: list[str] | None = None) -> int:
 
 
 def hides_data() -> str:
-    """One line where another package called `datamodules`, as many projects have one, hides vaezoo's; else empty.
+    """An error line if another package named `datamodules` hides vaezoo's, as many projects have one; else empty.
 
-    Nothing of that package is imported.
+    Does not import that package.
     """
     spec = find_spec("datamodules")
     found = Path(spec.origin).resolve().parent if spec and spec.origin else None
@@ -91,7 +91,7 @@ def hides_data() -> str:
 
 
 def put_current_folder_last() -> None:
-    """Let what lies in the current folder hide nothing: `python -m` puts it first on the path."""
+    """Keep files in the current folder from hiding packages: `python -m` puts it first on the path."""
     if sys.path[0] in ("", os.getcwd()) and Path.cwd() != HOME:  # noqa: PTH109
         sys.path.append(sys.path.pop(0))
 

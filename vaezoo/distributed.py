@@ -1,4 +1,4 @@
-"""Differentiable gather across ranks, for terms that are not linear in the batch."""
+"""Differentiable gather across ranks, for batch-level terms."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,16 +27,16 @@ class _Gather(torch.autograd.Function):
 
 
 def gather(x: Tensor) -> Tensor:
-    """Concatenate x over all ranks along the batch, with gradients; x itself where there is one process.
+    """Concatenate x over all ranks along the batch, with gradients. Returns x itself with one process.
 
-    A covariance, total correlation or absolute value of a batch mean is not linear in the batch: averaging its
-    gradient over ranks is biased. Gather its inputs first, and DDP's average gives the gradient of the global batch.
+    A covariance, total correlation or absolute value of a batch mean is not linear in the batch, so averaging its
+    gradient over ranks is biased. Gather its inputs first: DDP's average is then the gradient of the global batch.
 
     Args:
-        x: (B, …), of one size on every rank.
+        x: (B, …), the same size on every rank.
 
     Returns:
-        (world · B, …), in rank order; x itself within `local_statistics`.
+        (world · B, …), in rank order; x itself inside `local_statistics`.
     """
     if _local or not _several():
         return x
@@ -46,7 +46,7 @@ def gather(x: Tensor) -> Tensor:
 
 @contextmanager
 def local_statistics() -> Iterator[None]:
-    """Let every rank take its statistics from its own batch: inside, `gather` gathers nothing."""
+    """Compute statistics per rank: inside this context, `gather` returns its input."""
     global _local
     before, _local = _local, True
     try:
@@ -56,7 +56,7 @@ def local_statistics() -> Iterator[None]:
 
 
 def same_on_all_ranks(x: Tensor) -> Tensor:
-    """The first rank's x everywhere, without gradients; for noise that all ranks must share."""
+    """Rank 0's x on every rank, without gradients; for noise that all ranks must share."""
     if _several():
         # A sum in which the other ranks are zero: unlike a broadcast, torch.compile can take it into its graph.
         x = torch.zeros_like(x) if dist.get_rank() else x.detach().clone()

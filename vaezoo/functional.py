@@ -1,6 +1,6 @@
 """Pure maths of the losses: no state, no Lightning.
 
-Convention: sums run over latent or pixel dimensions, means over the batch, units are nats an example.
+Convention: sum over latent or pixel dimensions, mean over the batch, in nats per example.
 """
 
 import math
@@ -19,7 +19,7 @@ _EPS = 1e-12
 
 
 def full_precision(x: Tensor) -> Tensor:
-    """Half-precision activations as float32, in which all loss maths runs; float32 and float64 stay as they are."""
+    """Cast half precision to float32 for the loss maths; float32 and float64 stay unchanged."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
@@ -43,28 +43,28 @@ class _Bounded(torch.autograd.Function):
 
 
 def bounded(logvar: Tensor) -> Tensor:
-    """Log-variances within `LOGVAR_RANGE`: those inside, and their gradients, are unchanged to the bit.
+    """Bound log-variances to `LOGVAR_RANGE`; values inside, and their gradients, are unchanged to the bit.
 
-    Those outside take the nearest bound, and the gradient there is handed on as it is: the loss goes on as a straight
-    line beyond the bounds. A clamp would give no gradient and no way back.
+    Values outside take the nearest bound, and their gradient passes straight through: beyond the bounds the loss is
+    linear. A clamp would have zero gradient there, and no way back.
     """
     values: Tensor = _Bounded.apply(logvar)
     return values
 
 
 def gaussian_kl(mu: Tensor, logvar: Tensor) -> Tensor:
-    """KL(N(mu, diag exp(logvar)) || N(0, I)) for each dimension, (B, D)."""
+    """KL(N(mu, diag exp(logvar)) || N(0, I)) per dimension, (B, D)."""
     return 0.5 * (mu.square() + logvar.exp() - logvar - 1)
 
 
 def gaussian_kl_between(mu_q: Tensor, logvar_q: Tensor, mu_p: Tensor, logvar_p: Tensor) -> Tensor:
-    """KL between two diagonal Gaussians for each dimension, (B, D)."""
+    """KL between two diagonal Gaussians per dimension, (B, D)."""
     ratio = logvar_q - logvar_p
     return 0.5 * (ratio.exp() + (mu_q - mu_p).square() * (-logvar_p).exp() - ratio - 1)
 
 
 def categorical_kl(probs: Tensor, prior: Tensor | None = None) -> Tensor:
-    """KL(Cat(probs) || Cat(prior)), (B,); the prior is uniform where none is given."""
+    """KL(Cat(probs) || Cat(prior)), (B,). The prior defaults to uniform."""
     if prior is None:
         return math.log(probs.shape[-1]) - entropy(probs)
     return -entropy(probs) - (probs * (prior + _EPS).log()).sum(-1)
@@ -76,7 +76,7 @@ def entropy(probs: Tensor) -> Tensor:
 
 
 def mutual_information(p: Tensor, q: Tensor) -> Tensor:
-    """I(c; c') of two class variables whose joint distribution is the mean of pᵢqᵢᵀ, made symmetric, a scalar.
+    """I(c; c') of two class variables with the symmetrised mean of pᵢqᵢᵀ as their joint distribution, a scalar.
 
     Args:
         p: Class probabilities of images, (B, K).
@@ -88,18 +88,18 @@ def mutual_information(p: Tensor, q: Tensor) -> Tensor:
 
 
 def gumbel_softmax(logits: Tensor, temperature: float, hard: bool = False) -> Tensor:
-    """Sample of the Concrete distribution (Jang et al., 2017; Maddison et al., 2017), (B, K).
+    """Sample the Concrete distribution (Jang et al., 2017; Maddison et al., 2017), (B, K).
 
     Args:
         logits: Unnormalised log-probabilities, (B, K).
-        temperature: Above 0; the lower, the closer to one-hot.
-        hard: Return one-hot samples whose gradient is that of the relaxed ones (straight-through).
+        temperature: Positive; lower values are closer to one-hot.
+        hard: Return one-hot samples with the gradient of the relaxed ones (straight-through).
     """
     return F.gumbel_softmax(logits, tau=temperature, hard=hard, dim=-1)
 
 
 def gaussian_log_density(z: Tensor, mu: Tensor, logvar: Tensor) -> Tensor:
-    """Log N(z; mu, exp(logvar)) for each dimension, by broadcasting."""
+    """Log N(z; mu, exp(logvar)) per dimension; arguments broadcast."""
     return -0.5 * (math.log(2 * math.pi) + logvar + (z - mu).square() * (-logvar).exp())
 
 
@@ -112,9 +112,9 @@ def aggregate_log_densities(
         z: Samples, row j drawn from the posterior of row j, (B, D).
         mu: Posterior means, (B, D).
         logvar: Posterior log-variances, (B, D).
-        dataset_size: Number N of training examples; the batch itself where None.
-        estimator: "mws", minibatch-weighted sampling, divides by N·B; "mss", minibatch-stratified sampling,
-            weighs the sample's own posterior by 1/N; "batch" treats the batch as the whole data set.
+        dataset_size: Number N of training examples. Defaults to the batch size.
+        estimator: "mws", minibatch-weighted sampling, divides by N·B; "mss", minibatch-stratified sampling, weights the
+            sample's own posterior by 1/N; "batch" treats the batch as the whole dataset.
 
     Returns:
         log q(z_j) and Σ_l log q(z_jl), (B,) each.
@@ -127,7 +127,7 @@ def aggregate_log_densities(
 
 
 def _log_weights(z: Tensor, size: int, estimator: Estimator) -> Tensor:
-    """Log of the weight that each estimator gives posterior i at sample j, (B, B)."""
+    """Log-weight of posterior i at sample j, per estimator, (B, B)."""
     batch = z.shape[0]
     if estimator == "mss" and batch > 1:
         others = batch - 1
@@ -148,7 +148,7 @@ def covariance(x: Tensor) -> Tensor:
 
 
 def bhattacharyya(mu1: Tensor, logvar1: Tensor, mu2: Tensor, logvar2: Tensor) -> Tensor:
-    """Bhattacharyya coefficient ∫√(pq) of diagonal Gaussians over the last dimension: 1 where equal, 0 far apart."""
+    """Bhattacharyya coefficient ∫√(pq) of diagonal Gaussians over the last dimension: 1 if equal, 0 if far apart."""
     log_sum = torch.logaddexp(logvar1, logvar2)  # log(σ1² + σ2²)
     distance = 0.25 * (mu1 - mu2).square() * (-log_sum).exp()
     distance = distance + 0.5 * (log_sum - math.log(2) - 0.5 * (logvar1 + logvar2))
@@ -156,15 +156,15 @@ def bhattacharyya(mu1: Tensor, logvar1: Tensor, mu2: Tensor, logvar2: Tensor) ->
 
 
 def observed_labels(y: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Tell labels that are there from those that are not.
+    """Separate observed from unobserved labels.
 
     Args:
-        y: One-hot labels side by side, (B, Σ sizes); or class indices, (B, labels). A label with a NaN in it is
-            unobserved; so are all where y is (B, 0).
+        y: Concatenated one-hot labels, (B, Σ sizes), or class indices, (B, labels). A label that contains NaN is
+            unobserved; (B, 0) means that all are.
         sizes: Number of classes of each label.
 
     Returns:
-        One-hot labels with zeros for unobserved ones, (B, Σ sizes), and which are observed, bool (B, labels).
+        One-hot labels, zeros if unobserved, (B, Σ sizes); and a mask of observed labels, bool (B, labels).
     """
     columns = sum(sizes)
     if y.ndim != 2 or y.shape[1] not in (columns, len(sizes), 0):
@@ -185,11 +185,11 @@ def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoull
     """Negative log-likelihood −log p(x|z) of each image, summed over channels and pixels, (B,).
 
     Args:
-        logits: What the decoder returns, whose sigmoid is the mean of every distribution, (B, C, H, W).
+        logits: Decoder output, (B, C, H, W). Its sigmoid is the mean of every distribution.
         x: Images, (B, C, H, W).
-        likelihood: "bernoulli"; "gaussian"; "laplace" of unit scale; "l1", the same without its
-            constant log 2 a value: the plain sum of `|x − x̂|`.
-        variance: σ² of the Gaussian; the others do not read it.
+        likelihood: "bernoulli"; "gaussian"; "laplace" of unit scale; "l1", the same without its constant log 2 per
+            value: the sum of `|x − x̂|`.
+        variance: σ² of the Gaussian; ignored by the others.
     """
     if likelihood == "bernoulli":
         nll = F.binary_cross_entropy_with_logits(logits, x, reduction="none")
@@ -205,7 +205,7 @@ def reconstruction(logits: Tensor, x: Tensor, likelihood: Likelihood = "bernoull
 
 
 def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
-    """Cross-entropy of class labels, summed over variables, (B,); a label of NaN is not known and costs nothing.
+    """Cross-entropy of class labels, summed over variables, (B,). NaN labels are ignored.
 
     Args:
         logits: Logits of each variable, (B, K_i).
@@ -217,12 +217,12 @@ def label_cross_entropy(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
 
 
 def check_classes(labels: Tensor, sizes: Sequence[int], option: str) -> None:
-    """Raise an error unless labels are class indices; it waits for the device.
+    """Raise unless labels are class indices. Syncs with the device.
 
     Args:
-        labels: One column a variable, (B, variables); NaN where a label is not known.
+        labels: One column per variable, (B, variables); NaN if unknown.
         sizes: Number of classes of each variable.
-        option: The argument that says how many there are.
+        option: Name of the argument that sets these numbers, for the error.
     """
     if labels.shape[1] != len(sizes):
         raise ValueError(f"labels have {labels.shape[1]} columns for {len(sizes)} variables: set data.labelled_factors")
@@ -233,13 +233,12 @@ def check_classes(labels: Tensor, sizes: Sequence[int], option: str) -> None:
     if bool(((known == known.round()) & (known >= 0)).all()):
         most = [max(size, int(top) + 1) for size, top in zip(sizes, known.amax(0).tolist(), strict=True)]
         raise ValueError(
-            f"labels, which count from 0, name classes of {most}, and the model has {list(sizes)}: raise {option} to "
-            f"{most}"
+            f"labels count from 0 and need {most} classes, but the model has {list(sizes)}: raise {option} to {most}"
         )
     raise ValueError(f"labels must be class indices below {tuple(sizes)}: set data.label_form to index")
 
 
 def label_accuracy(classes: Tensor, labels: Tensor) -> Tensor:
-    """Share of the known labels, those that are not NaN, that equal the classes, (B, variables) each; a scalar."""
+    """Accuracy over known (non-NaN) labels; labels and classes are (B, variables). Returns a scalar."""
     known = ~labels.isnan()
     return (classes == labels).sum() / known.sum().clamp(min=1)

@@ -1,17 +1,17 @@
-"""Schedules: pure functions of the step, so that a resumed run continues where it stopped."""
+"""Schedules: pure functions of the step, so resumed runs continue exactly."""
 
 import torch
 from torch import Tensor
 
 
 def linear(step: Tensor, start: float, end: float, steps: int) -> Tensor:
-    """Go from start to end in the given number of steps, then stay there.
+    """Ramp linearly from start to end, then stay there.
 
     Args:
-        step: Training batches seen so far; a tensor, so that no device synchronisation is needed.
+        step: Training batches seen so far; a tensor, to avoid a device sync.
         start: Value at step 0.
-        end: Value from `steps` on.
-        steps: Length of the ramp; 0 gives `end` at once.
+        end: Value from step `steps` on.
+        steps: Length of the ramp; 0 returns `end` at once.
     """
     if steps < 0:
         raise ValueError(f"steps must be 0 or more, not {steps}")

@@ -1,8 +1,8 @@
 """Objects that remember how they were built, as plain data.
 
-A checkpoint holds numbers, strings and tensors, never pickled objects: a regularizer inside a model's
-hyperparameters is kept as `{"class_path": …, "init_args": …}` and built again from that at load. Classes of vaezoo are
-named as the package exports them, `vaezoo.KL`, so that files may move and runs stay readable.
+A checkpoint holds numbers, strings and tensors, never pickled objects. A regularizer in a model's hyperparameters is
+stored as `{"class_path": …, "init_args": …}` and rebuilt on load. Classes of vaezoo are stored under their public
+names, such as `vaezoo.KL`, so runs stay readable when files move.
 """
 
 import inspect
@@ -25,17 +25,17 @@ IMPORTS = "VAEZOO_IMPORT"
 
 
 class Specified:
-    """Base of everything a model is configured with; `spec` is what it was built from.
+    """Base class of everything that configures a model; `spec` holds its constructor arguments.
 
-    Weights, sizes, steps and rates are all finite and none is negative: a number that is not so is refused here, for
-    every class, unless it is named in `signed`.
+    Numbers must be finite and non-negative, as weights, sizes, steps and rates are. Others raise an error here, for
+    every class, unless named in `signed`.
     """
 
     signed: ClassVar[tuple[str, ...]] = ()
     """Arguments that may be negative."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Keep the constructor's arguments before the constructor runs."""
+        """Store the constructor's arguments before it runs."""
         self = super().__new__(cls)
         signature = inspect.signature(cls.__init__)
         # Partial: copying and unpickling create the object first and fill it afterwards.
@@ -51,16 +51,15 @@ class Specified:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Class and constructor arguments as plain data, in the form used in YAML."""
+        """Class and constructor arguments as plain data, as in YAML."""
         arguments: dict[str, Any] = self._arguments  # type: ignore[attr-defined]
         return {"class_path": class_path(type(self)), "init_args": dict(arguments)}
 
     @classmethod
     def build(cls, spec: Self | Mapping[str, Any]) -> Self:
-        """Return spec itself where it is an object, else the object that it describes.
+        """Build the object that spec describes; objects are returned unchanged.
 
-        Only classes that are already imported and derive from this one are built: a checkpoint cannot name
-        anything else.
+        Builds only imported subclasses of this class: a checkpoint cannot name anything else.
         """
         if isinstance(spec, cls):
             return spec
@@ -70,18 +69,18 @@ class Specified:
 
 
 def class_path(cls: type) -> str:
-    """Name of a class for checkpoints and configurations: the public one for classes of vaezoo."""
+    """Name of a class in checkpoints and configurations; the public name for classes of vaezoo."""
     return public(f"{cls.__module__}.{cls.__qualname__}")
 
 
 def public(path: str) -> str:
-    """Public name of a class of vaezoo, whatever file it lies or once lay in; other paths as they are."""
+    """Public name of a vaezoo class from its current or former path; other paths stay unchanged."""
     package, _, name = path.partition(".")[0], *path.rpartition(".")[1:]
     return f"vaezoo.{name}" if package == "vaezoo" and name in vars(vaezoo)["__all__"] else path
 
 
 def with_public_names(value: Any) -> Any:
-    """Plain data with the public name in every `class_path`: what earlier versions wrote reads like today's."""
+    """Plain data with public names in every `class_path`, so data of earlier versions reads like today's."""
     if isinstance(value, Mapping):
         return {
             key: public(item) if key == "class_path" and isinstance(item, str) else with_public_names(item)
@@ -91,7 +90,7 @@ def with_public_names(value: Any) -> Any:
 
 
 def find(base: type[T], path: str) -> type[T]:
-    """The class of that name, or path, among those derived from base that are imported already."""
+    """The imported subclass of base with that name or path."""
     classes = family(base)
     module, _, name = path.rpartition(".")
     exported = vars(sys.modules[module]).get(name) if module in sys.modules else None  # looked up, never imported
@@ -106,12 +105,12 @@ def find(base: type[T], path: str) -> type[T]:
 
 
 def import_options() -> list[str]:
-    """The option that makes another command import what this one has: for processes to start and commands to print."""
+    """The option that makes another command import the same modules; for subprocesses and printed commands."""
     return [f"--import={os.environ[IMPORTS]}"] if os.environ.get(IMPORTS) else []
 
 
 def plain(value: Any, name: str) -> Any:
-    """Turn an argument into what YAML and `torch.load(weights_only=True)` can hold."""
+    """Convert an argument to data that YAML and `torch.load(weights_only=True)` can hold."""
     if isinstance(value, Specified):
         return value.spec
     if isinstance(value, Mapping):
@@ -147,5 +146,5 @@ def _check_numbers(value: Any, name: str, signed: bool) -> None:
 
 
 def family(cls: type[T]) -> list[type[T]]:
-    """The class and everything imported that derives from it."""
+    """The class and all its imported subclasses."""
     return [cls, *(member for child in cls.__subclasses__() for member in family(child))]

@@ -1,6 +1,6 @@
-"""Text that people and programs read: the nearest spelling, one line, tables, and JSON of any number.
+"""Text for people and programs: spelling suggestions, single lines, tables, and JSON of any number.
 
-Names of runs and files may come from anyone, so each output has its escapes: terminals, spreadsheets, LaTeX, Markdown.
+Run and file names are untrusted, so each output is escaped: terminals, spreadsheets, LaTeX, Markdown.
 """
 
 import json
@@ -11,35 +11,35 @@ from typing import Any
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one as a question; empty where none is near."""
+    """Ending for an error about an unknown name: suggests the nearest known one, or is empty."""
     close = get_close_matches(name, dict.fromkeys(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def on_one_line(text: str, longest: int) -> str:
-    """A text without line breaks and control characters, cut where it is longer than one reads."""
+    """Text without line breaks and control characters, shortened if long."""
     text = printable(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def printable(text: object) -> str:
-    """A text for the terminal: whatever would move its cursor or forge a line is shown as an escape."""
+    """Text for the terminal, with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def spreadsheet_cell(text: str) -> str:
-    """A text for CSV: a leading quote keeps spreadsheets from taking it for a formula."""
+    """Text for CSV; a leading quote keeps spreadsheets from reading it as a formula."""
     text = printable(text)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def markdown_row(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
+    """A row of a Markdown table."""
     return f"| {' | '.join(printable(cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of a table, a line each, with columns below each other."""
+    """Table rows as lines with aligned columns."""
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -53,7 +53,7 @@ def tabular(rows: Sequence[Sequence[str]]) -> str:
 
 
 def json_text(content: Any, **options: Any) -> str:
-    """JSON in which numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity".
+    """JSON that writes non-finite numbers as the strings "NaN", "Infinity" and "-Infinity".
 
     Python's `float` and JavaScript's `Number` both read these.
 

@@ -1,4 +1,4 @@
-"""The shapes that flow through a VAE: what comes in, what the model makes of it, what it costs."""
+"""Types that flow through a VAE: batches, posteriors, forward passes and loss terms."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -15,10 +15,10 @@ class Batch(NamedTuple):
     """Images with their labels.
 
     Attributes:
-        x: Images in [0, 1], (B, C, H, W); bytes on their way to the device.
-        y: Labels, (B, K); NaN where a label is unknown. K is 0 where the data has no labels at all.
-        labelled: Which rows carry a label, (B,) bool. It may stay on the host: picking rows by a host mask
-            needs no device synchronisation.
+        x: Images in [0, 1], (B, C, H, W); bytes until they reach the device.
+        y: Labels, (B, K); NaN if unknown. K is 0 if the data has no labels.
+        labelled: Mask of labelled rows, (B,) bool. It may stay on the host: indexing with a host mask needs no device
+            sync.
     """
 
     x: Tensor
@@ -27,11 +27,11 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, batch: "AnyBatch") -> "Batch":
-        """A batch from whatever a loader yields; a `Batch` is returned as it is.
+        """Convert whatever a loader yields to a `Batch`; a `Batch` is returned unchanged.
 
         Args:
-            batch: Images; (images, labels); or a mapping such as {"image": …, "label": …}. Labels are (B,) or (B, K),
-                class indices or numbers, NaN where one is unknown. A row is labelled if any of its labels is known.
+            batch: Images; (images, labels); or a mapping such as {"image": …, "label": …}. Labels are (B,) or (B, K):
+                class indices or numbers, NaN if unknown. A row is labelled if any of its labels is known.
         """
         if isinstance(batch, Batch):
             return batch
@@ -61,11 +61,11 @@ class Batch(NamedTuple):
         return Batch(self.x[moved], self.y[moved], self.labelled[index])
 
     def to(self, device: torch.device) -> "Batch":
-        """Images and labels on a device; the mask stays where it is, on the host if it can."""
+        """Move images and labels to a device; the mask stays where it is."""
         return Batch(self.x.to(device, non_blocking=True), self.y.to(device, non_blocking=True), self.labelled)
 
     def floats(self) -> "Batch":
-        """Bytes become floats in [0, 1]; floats stay as they are."""
+        """Convert bytes to floats in [0, 1]; floats stay unchanged."""
         if self.x.is_floating_point():
             return self
         if self.x.dtype != torch.uint8:
@@ -73,7 +73,7 @@ class Batch(NamedTuple):
         return self._replace(x=from_bytes(self.x))
 
     def twice(self) -> "Batch":
-        """All images without labels, followed by the same with theirs: a stream, and the labelled images beside it."""
+        """All images without labels, followed by the same images with labels."""
         unknown, stream = torch.full_like(self.y, torch.nan), torch.zeros_like(self.labelled)
         return Batch(torch.cat([self.x, self.x]), torch.cat([unknown, self.y]), torch.cat([stream, self.labelled]))
 
@@ -98,7 +98,7 @@ def from_bytes(x: Tensor) -> Tensor:
 
 
 def _parts(batch: Any) -> tuple[Any, Any]:
-    """Images and labels, None where there are none."""
+    """Images and labels; None if there are no labels."""
     if isinstance(batch, Mapping):
         images, labels = (next((batch[key] for key in keys if key in batch), None) for keys in (IMAGE_KEYS, LABEL_KEYS))
         if images is None:
@@ -112,23 +112,23 @@ def _parts(batch: Any) -> tuple[Any, Any]:
 
 
 class Posterior(Protocol):
-    """Posterior q(z|x) of one group of latents for a batch of B images."""
+    """Posterior q(z|x) of one latent group for a batch of B images."""
 
     @property
     def max_nats(self) -> float:
-        """Largest KL that the group can carry for one image (infinite for a Gaussian)."""
+        """Largest possible KL per image (infinite for a Gaussian)."""
 
     def rsample(self) -> Tensor:
         """Reparametrised sample, (B, D)."""
 
     def mode(self) -> Tensor:
-        """Most likely value, used for decoding in evaluation, (B, D)."""
+        """Most likely value, decoded in evaluation, (B, D)."""
 
     def code(self) -> Tensor:
-        """Deterministic representation that metrics read, (B, D)."""
+        """Deterministic representation for metrics, (B, D)."""
 
     def kl(self) -> Tensor:
-        """KL from the prior in nats for each unit, (B, units)."""
+        """KL from the prior per unit, in nats, (B, units)."""
 
     def at(self, rows: Tensor) -> Self:
         """The posteriors of the rows of a mask, or at indices."""
@@ -143,10 +143,10 @@ class Forward(NamedTuple):
 
     Attributes:
         posterior: q(z|x) of each latent group, by name.
-        sample: What was decoded, (B, D) for each group.
+        sample: Decoded latents, (B, D) per group.
         reconstruction: Decoder output before its sigmoid, (B, C, H, W).
-        labels: Logits of each label that the model decodes beside the image, (B, classes).
-        encode: Posteriors of further images, with their labels, for terms that compare views.
+        labels: Logits of each decoded label, (B, classes).
+        encode: Function that encodes further images and labels, for terms that compare views.
     """
 
     posterior: dict[str, Posterior]
@@ -164,11 +164,11 @@ class Forward(NamedTuple):
 
 
 class Term(NamedTuple):
-    """One summand of the training loss.
+    """One term of the training loss.
 
     Attributes:
-        loss: Weighted scalar in nats an example; the terms of a model sum to its loss.
-        logs: Unweighted scalars to log beside it.
+        loss: Weighted scalar in nats per example. A model's terms sum to its loss.
+        logs: Unweighted scalars to log.
     """
 
     loss: Tensor

@@ -148,7 +148,7 @@ def test_other_data_or_batches_need_to_be_allowed(option: str, change: str, caps
     assert fit(2) == 0
     assert fit(4, option) == 1
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("vaezoo: error:")]
-    assert f"the checkpoint was written with {change}: a run goes on as it began" in line
+    assert f"the checkpoint was written with {change}: a resumed run keeps its settings" in line
     assert "--allow_changes true" in line
     assert fit(4, option, "--allow_changes=true") == 0
     assert yaml.safe_load(newest().config.read_text())["allow_changes"] is False
@@ -183,7 +183,7 @@ def test_callbacks_that_would_spoil_a_run_are_refused(capsys: pytest.CaptureFixt
     assert "EMAWeightAveraging with use_buffers: true averages counters too" in capsys.readouterr().err
     average = ["--trainer.callbacks+=StochasticWeightAveraging", "--trainer.callbacks.swa_lrs=0.1"]
     average.append("--trainer.callbacks.swa_epoch_start=1")
-    with pytest.warns(UserWarning, match="a run with Lightning's StochasticWeightAveraging cannot be continued"):
+    with pytest.warns(UserWarning, match="a run with Lightning's StochasticWeightAveraging cannot be resumed"):
         assert fit(2, *average) == 0
     assert fit(4, *average) == 1
     assert "Lightning's StochasticWeightAveraging does not continue where it stopped" in capsys.readouterr().err

@@ -120,7 +120,7 @@ def test_a_checkpoint_with_missing_parts_is_no_start(
     path = the_run().last
     change(path, **parts)
     assert fit(4, last=str(path)) == 1
-    assert f"{path} holds no {missing}, so no training can continue from it" in capsys.readouterr().err
+    assert f"{path} holds no {missing}, so training cannot resume from it" in capsys.readouterr().err
 
 
 def test_a_longer_run_with_other_settings_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +145,9 @@ def test_where_no_run_matches_the_nearest_is_refused(capsys: pytest.CaptureFixtu
     capsys.readouterr()
     assert fit(8) == 1
     captured = capsys.readouterr()
-    assert "the checkpoint was written with data.test_size=12 (now 10): a run goes on as it began" in captured.err
+    assert (
+        "the checkpoint was written with data.test_size=12 (now 10): a resumed run keeps its settings" in captured.err
+    )
     assert "no run in runs/exp has these settings; the nearest is runs/exp/" in captured.out
     assert "passed over" not in captured.out
     assert fit(8, "--allow_changes=true") == 0

@@ -94,8 +94,8 @@ def test_last_goes_on_with_a_run_that_began_with_the_same_weights(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--init_from=a.ckpt", "--ckpt_path=b.ckpt"], "--ckpt_path continues a run: give one"),
-        (["--weights_only=true", "--ckpt_path=b.ckpt"], "--weights_only does not load weights alone: --init_from CKPT"),
+        (["--init_from=a.ckpt", "--ckpt_path=b.ckpt"], "--ckpt_path resumes a run: give one"),
+        (["--weights_only=true", "--ckpt_path=b.ckpt"], "--weights_only does not load weights: use --init_from CKPT"),
         (["--freeze_encoder=true"], "--freeze_encoder would freeze random weights: give --init_from CKPT as well"),
         (["--init_from=none.ckpt"], "no checkpoint at none.ckpt"),
     ],

@@ -111,8 +111,8 @@ def test_text_and_single_factors(tmp_path: Path) -> None:
     [
         (PIXELS.astype(np.int64), r"a\.npz: images is int64: give bytes \(uint8\), floats"),
         (PIXELS[0, 0], r"has shape \(40, 3\): give \(N, H, W\)"),
-        (PIXELS[:, :3], r"does not tell where the channels are: set layout"),
-        (PIXELS[..., :2], r"does not tell where the channels are: set layout"),
+        (PIXELS[:, :3], r"the channel axis is ambiguous: set layout"),
+        (PIXELS[..., :2], r"the channel axis is ambiguous: set layout"),
         (PIXELS / 100, r"cannot be used \(floats from 0 to 2\.55, not in \[0, 1\]\)"),
         (np.full((2, 32, 32), np.nan), r"cannot be used \(floats from nan to nan, not in"),
         (PIXELS[:0], r"images is empty, of shape \(0, 32, 40, 3\)"),

@@ -151,7 +151,7 @@ def test_a_folder_stands_for_its_best_checkpoint(
 def test_too_few_images_are_warned_of(checkpoints: dict[str, Path]) -> None:
     quick = ["--metrics", "mig_20", "sap_dip", "active_units", "--resamples=0", "--split=all"]
     with pytest.warns(
-        UserWarning, match="mig_20, sap_dip: 120 images are too few to rely on; give 1,000 or more"
+        UserWarning, match="mig_20, sap_dip: 120 images are too few for a reliable score; use 1,000 or more"
     ) as said:
         assert evaluate("--ckpt_path", checkpoints["beta"], *quick) == 0
     assert not [warning for warning in said if "active_units" in str(warning.message)]

@@ -59,7 +59,7 @@ def test_every_unsupervised_score_refuses_broken_codes(score: Any) -> None:
         (lambda: F.dci(CODES, FACTORS, test_fraction=1), "test_fraction"),
         (lambda: F.dci(CODES, FACTORS, test=(CODES[:, :1], FACTORS)), "test must hold"),
         (lambda: F.udr([CODES], [np.ones(2)]), "two runs or more"),
-        (lambda: F.udr([CODES, CODES], [np.ones(2), np.ones(3)]), "one mean value a latent"),
+        (lambda: F.udr([CODES, CODES], [np.ones(2), np.ones(3)]), "one mean value per latent"),
         (lambda: F.polar_error(CODES[:, :1], FACTORS), "D at least 2"),
         (lambda: F.cartesian_error(CODES, FACTORS[1:]), "positions"),
         (lambda: F.label_distance(CODES, FACTORS[1:]), "must have one shape"),

@@ -180,7 +180,7 @@ def test_a_dataset_of_torchvision_and_a_tensor_dataset_train(tmp_path: Path) -> 
 @pytest.mark.parametrize(("name", "term"), [("LaRVAE", "labels"), ("SS-FactorVAE", "labels"), ("WeLaVAE", "labels")])
 def test_training_a_supervised_term_on_images_alone_is_an_error(name: str, term: str, tmp_path: Path) -> None:
     model = MODELS[name]()
-    with pytest.raises(ValueError, match=f"term '{term}' reads labels, and the loader yields images alone"):
+    with pytest.raises(ValueError, match=f"term '{term}' reads labels, but the loader yields only images"):
         trainer(tmp_path).fit(model, loader([images()]))
     terms = model.eval().terms(images())  # evaluation leaves the term out
     assert terms[term].loss == 0

@@ -324,7 +324,7 @@ def test_class_indices_warn_and_name_the_form_of_labels() -> None:
     batch = semi_supervised()
     batch.y[STREAM:, 0] = 9
     model = larvae()
-    with pytest.warns(UserWarning, match=r"labels go up to 9, as class indices do.*data\.label_form to onehot"):
+    with pytest.warns(UserWarning, match=r"labels go up to 9, like class indices.*data\.label_form to onehot"):
         model.training_step(batch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Plug a regularizer into any model from the Trainer's side."""
+"""Add a regularizer to any model from the Trainer."""
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
@@ -9,11 +9,11 @@ from vaezoo.regularizers import Regularizer
 class AddRegularizer(Callback):
     """Adds a term to the model before training starts.
 
-    The term becomes part of the model, not of the Trainer: it is inside the backward pass, gradient accumulation and
-    loss scaling, its parameters are optimised and saved, and the checkpoint loads without this callback.
+    The term becomes part of the model, not of the Trainer. It takes part in the backward pass, gradient accumulation
+    and loss scaling; its parameters are optimised and saved; the checkpoint loads without this callback.
 
     Args:
-        name: Name of the term in logs and in the model's `regularizers`; must not be taken.
+        name: Name of the term in logs and in the model's `regularizers`. Must be new.
         regularizer: The term.
     """
 

@@ -1,4 +1,4 @@
-"""The checkpoints from which an interrupted run continues."""
+"""Checkpoints to resume interrupted runs from."""
 
 import math
 import time
@@ -29,15 +29,15 @@ _LOSS, _UNSUPERVISED = "val/loss", "val/unsupervised"
 
 
 class LastCheckpoint(ModelCheckpoint):
-    """Keeps `last.ckpt` up to date: every few steps or minutes, when training ends and when `StopOnSignal` stops it.
+    """Saves `last.ckpt` every few steps or minutes, when training ends and when `StopOnSignal` stops it.
 
-    It is written between two optimizer steps only, after the validation where one is due, so that a run that continues
-    from it repeats the unbroken one exactly. An error within a step therefore leaves the file as it was. The
-    checkpoint before stays as `previous.ckpt`.
+    Saves only between two optimizer steps, and after the validation if one is due, so a resumed run repeats the
+    unbroken one exactly. An error within a step leaves the file unchanged. The checkpoint before is kept as
+    `previous.ckpt`.
 
     Args:
-        every_n_train_steps: Optimizer steps between two saves.
-        every_n_minutes: Minutes after which to save in any case, for models whose steps are slow; None for no limit.
+        every_n_train_steps: Optimizer steps between saves.
+        every_n_minutes: Save at least this often, for models with slow steps. None sets no limit.
     """
 
     def __init__(self, every_n_train_steps: int = 1000, every_n_minutes: float | None = 5.0) -> None:
@@ -60,10 +60,10 @@ class LastCheckpoint(ModelCheckpoint):
         return super().state_key
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Nothing: what an earlier run kept lies in its own folder."""
+        """Ignore the state: the files of an earlier run lie in its own folder."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Count from the step that the run continues from, which is saved already."""
+        """Count from the resumed step, which is already saved."""
         for callback in trainer.callbacks:  # type: ignore[attr-defined]  # Lightning sets them from elsewhere
             if isinstance(callback, GradientAccumulationScheduler):  # which waits for the next epoch's start
                 trainer.accumulate_grad_batches = callback.get_accumulate_grad_batches(trainer.current_epoch)
@@ -72,7 +72,7 @@ class LastCheckpoint(ModelCheckpoint):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Save where it is time, the run stops or its last step is done; not while gradients accumulate."""
+        """Save if it is due, if the run stops or after its last step; not while gradients accumulate."""
         self._within_epoch = True
         if not _fitting(trainer) or accumulates(trainer):
             return
@@ -83,21 +83,21 @@ class LastCheckpoint(ModelCheckpoint):
             self._save(trainer)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save what was due before the validation: a run that continued from there would skip it."""
+        """Save what was due before the validation: a run resumed from there would skip it."""
         if (self._due or trainer.received_sigterm) and _fitting(trainer):
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save nothing: Lightning would at the end of an epoch without validation."""
+        """Do not save. Lightning would, at the end of an epoch without validation."""
         self._within_epoch = False
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save the final state, unless the last step did, and that a callback ended the run where one did."""
+        """Save the final state, unless the last step did. Records if a callback ended the run."""
         if (self._saved_step != trainer.global_step or _stopped_early(trainer)) and _fitting(trainer):
             self._save(trainer)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Save where a signal stopped a validation, so that the run begins it again when it continues."""
+        """Save if a signal stopped a validation, so the resumed run starts it again."""
         if trainer.received_sigterm and trainer.validating and _fitting(trainer):
             for callback in trainer.callbacks:  # type: ignore[attr-defined]
                 if isinstance(callback, WeightAveraging):  # the validation took the average for the weights
@@ -107,7 +107,7 @@ class LastCheckpoint(ModelCheckpoint):
             self._validate_again = False
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Let a validation that was stopped begin again, and no other; note where a callback ended the run."""
+        """Let only a stopped validation start again on resume; record if a callback ended the run."""
         (begin_validation_again if self._validate_again else complete_validation)(checkpoint)
         if self._within_epoch:
             count_epoch_as_begun(checkpoint)
@@ -115,7 +115,7 @@ class LastCheckpoint(ModelCheckpoint):
         checkpoint[ACCUMULATING] = self._within_epoch and accumulates(trainer)
 
     def _time_is_up(self, trainer: Trainer) -> bool:
-        """Whether so many minutes have passed; several ranks, whose clocks differ, agree once in a while."""
+        """Whether `every_n_minutes` have passed; ranks, whose clocks differ, agree now and then."""
         up = time.monotonic() - self._saved_at >= self._seconds
         if trainer.world_size == 1 or self._seconds == math.inf:
             return up
@@ -136,10 +136,10 @@ class LastCheckpoint(ModelCheckpoint):
 
 
 class BestCheckpoint(ModelCheckpoint):
-    """Keeps `best.ckpt`, of the lowest validation loss; a run that continues takes it over into its own folder.
+    """Saves `best.ckpt`, the checkpoint with the lowest validation loss. A resumed run copies it to its own folder.
 
-    A model whose loss reads labels is chosen by `val/unsupervised`, the loss without the terms that read them: no
-    protocol grants it the labels of validation images.
+    If the loss reads labels, the model is selected by `val/unsupervised`, the loss without those terms: no protocol
+    allows the labels of validation images.
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class BestCheckpoint(ModelCheckpoint):
 
     @cached_property
     def state_key(self) -> str:
-        """The same for every model and version, so that a run's state is found before its metrics are known."""
+        """Same for every model and version, so the state is found before the metrics are known."""
         monitor, self.monitor = self.monitor, _LOSS
         try:
             return super().state_key
@@ -160,22 +160,20 @@ class BestCheckpoint(ModelCheckpoint):
             self.monitor = monitor
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save if this is the best; scores by another part of the loss, as in runs of 0.1.0, do not compare."""
+        """Save if this is the best. Scores of another loss term, as in runs of 0.1.0, are not compared."""
         monitor = _UNSUPERVISED if _UNSUPERVISED in trainer.callback_metrics else _LOSS
         if monitor != self.monitor and _fitting(trainer):
             self.monitor, self.best_k_models, self.best_model_score = monitor, {}, None
         super().on_validation_end(trainer, pl_module)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on with the best score so far. Lightning forgets it in another folder, and keeps a worse checkpoint."""
+        """Continue with the best score so far. In a new folder Lightning forgets it and keeps a worse checkpoint."""
         if state_dict["best_model_score"] is None or self.dirpath is None:
             return
         # `read_checkpoint` lets the path mean the file beside the checkpoint, wherever that lies now.
         before = Path(state_dict["best_model_path"])
         if before.name != _NAMES.best.name or not before.is_file():
-            rank_zero_warn(
-                f"no {_NAMES.best.name} lies beside the checkpoint: the best one is chosen anew from here on"
-            )
+            rank_zero_warn(f"no {_NAMES.best.name} lies beside the checkpoint: the search for the best restarts here")
             return
         path = Path(self.dirpath) / _NAMES.best.name
         link(before, path)
@@ -186,7 +184,7 @@ class BestCheckpoint(ModelCheckpoint):
 
 
 def _stopped_early(trainer: Trainer) -> bool:
-    """Whether a callback, as EarlyStopping, ends the run here; not before the least steps and epochs."""
+    """Whether a callback such as EarlyStopping ends the run here; not before min_steps and min_epochs."""
     enough = trainer.global_step >= (trainer.min_steps or 0) and trainer.current_epoch >= (trainer.min_epochs or 0)
     return trainer.should_stop and enough and not trainer.received_sigterm
 

@@ -1,4 +1,4 @@
-"""Disentanglement scores while training goes on."""
+"""Disentanglement scores during training."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,18 +22,18 @@ FACTORS = {"factors", "factor_values", "classes", "positions"}
 
 
 class EvaluateDisentanglement(Callback):
-    """Scores the codes of one pool of images, each encoded once for all scores, which are logged as `val/<score>`.
+    """Computes disentanglement scores and logs them as `val/<score>`. Each image is encoded once for all scores.
 
-    It runs with the validations of a fit, or when training ends, and in `validate`. The images and their factors come
-    from the datamodule; without one they are the labelled images of the validation loader, labels taken for factors.
+    Runs with validations during fit or at the end of training, and in `validate`. Images and factors come from the
+    datamodule. Without one, the labelled images of the validation loader are used, with labels as factors.
 
     Args:
-        metrics: Scores to compute; MIG and SAP where None.
-        images: Images to encode, divided among the ranks.
-        every_n_epochs: Score every validation that falls into each n-th epoch; None scores once, when training ends.
-        split: Images that the datamodule chooses from.
-        seed: Seed of that choice.
-        latents: Latent groups whose codes are read; all where None.
+        metrics: Scores to compute. Defaults to MIG and SAP.
+        images: Number of images to encode, divided among ranks.
+        every_n_epochs: Score the validations of every n-th epoch. None scores once, when training ends.
+        split: Split to draw the images from.
+        seed: Seed of the draw.
+        latents: Latent groups to read codes from. Defaults to all.
     """
 
     def __init__(

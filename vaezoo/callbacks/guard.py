@@ -1,4 +1,4 @@
-"""Losses and gradients that are not finite stop a run, or their step is skipped."""
+"""Stop a run, or skip its step, on non-finite losses and gradients."""
 
 import re
 from collections.abc import Iterable
@@ -15,33 +15,32 @@ from vaezoo.models.logged import Logged
 
 
 class NonFiniteError(RuntimeError):
-    """A loss, a gradient or a weight is NaN or infinite; it is raised on all ranks at once."""
+    """A loss, gradient or weight is NaN or infinite. Raised on all ranks at once."""
 
     exit_code = 3
     """Of a command that it ends: the same command would end so again."""
 
 
 class GuardFinite(Callback):
-    """Stops a run at the first loss or gradient that is NaN or infinite, before it reaches weights or checkpoints.
+    """Stops a run at the first NaN or infinite loss or gradient, before it reaches weights or checkpoints.
 
-    The error names the term, or the parameter whose gradient it is where the loss is finite, the step, the epoch and
-    the images; all their ids are added to `nonfinite.jsonl` in the run's folder. A gradient whose square overflows
-    counts as infinite: Adam could not hold it. Checkpoints are written of finite weights alone.
+    The error names the loss term (or the parameter, if only its gradient is not finite), the step, the epoch and the
+    images. All image ids are appended to `nonfinite.jsonl` in the run's folder. A gradient whose square overflows
+    counts as infinite: Adam could not hold it. Only finite weights are saved.
 
-    On the CPU every step is looked at before its update. Elsewhere a look waits for the device, so results are kept
-    there and looked at once in a while and before every checkpoint; the error then tells of the first bad step, and
-    the weights have changed since, but no file has. Where gradients are scaled ("16-mixed"), infinite ones at a finite
-    loss are the scaler's business, which skips them to find its scale, until that has fallen below 1.
+    On the CPU every step is checked before its update. Elsewhere a check syncs with the device, so results stay there
+    and are checked now and then and before every checkpoint. The error then names the first bad step; the weights have
+    changed since, but no file has. With scaled gradients ("16-mixed"), infinite gradients at a finite loss are left to
+    the gradient scaler, which skips them to find its scale, until the scale falls below 1.
 
     Args:
-        action: "stop", or "skip": the update is left out and optimizer and buffers stay as they were before the
-            batch, but the batch counts as a step for schedules. `skipped_steps` is logged. Skipping looks at every
-            step, on any device.
-        patience: Batches in a row that may be skipped; one more stops the run.
-        every_n_steps: Optimizer steps from one look to the next when stopping; 1 on the CPU, the Trainer's log interval
-            elsewhere, where None.
-        validation: What a validation loss that is not finite does while training is fine: "warn", or "stop". Such a
-            validation is never chosen over a finite one.
+        action: "stop", or "skip": drop the update and restore optimizer and buffers, but count the batch as a step for
+            schedules. Logs `skipped_steps`. "skip" checks every step, on any device.
+        patience: Consecutive batches that may be skipped; one more stops the run.
+        every_n_steps: Optimizer steps between checks with "stop". Defaults to 1 on the CPU, to the Trainer's log
+            interval elsewhere.
+        validation: Reaction to a non-finite validation loss while training is fine: "warn" or "stop". Such a validation
+            is never selected over a finite one.
     """
 
     def __init__(
@@ -74,17 +73,17 @@ class GuardFinite(Callback):
         self.skipped_steps = state_dict["skipped_steps"]
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Forget what an earlier run left."""
+        """Reset the state of an earlier run."""
         self._losses, self._updates, self._in_a_row = [], [], 0
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Keep the buffers, which the forward pass of a bad batch may spoil."""
+        """Copy the buffers, which the forward pass of a bad batch may corrupt."""
         self._skipped = None
         if self.action == "skip" and not self._losses:
             self._buffers = {name: b.clone() for name, b in pl_module.named_buffers() if b.is_floating_point()}
 
     def on_before_backward(self, trainer: Trainer, pl_module: LightningModule, loss: Tensor) -> None:
-        """Note the loss, and let one that is not finite make every gradient so: then all ranks see it in theirs."""
+        """Record the loss. A non-finite loss makes every gradient non-finite, so all ranks see it in theirs."""
         value = loss.detach()
         loss.register_hook(lambda gradient: gradient + 0 * value)
         loader = trainer.train_dataloader
@@ -96,7 +95,7 @@ class GuardFinite(Callback):
     def on_before_optimizer_step(
         self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Look at gradients, those of all ranks under DDP."""
+        """Check gradients; under DDP those of all ranks."""
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if not parameters:
             return
@@ -110,7 +109,7 @@ class GuardFinite(Callback):
             self._act(trainer, optimizer, found)
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: Any) -> None:
-        """Undo what a skipped batch did to buffers; count."""
+        """Restore buffers after a skipped batch, and count it."""
         if self._skipped:
             self._in_a_row += 1
             for name, buffer in pl_module.named_buffers():
@@ -122,7 +121,7 @@ class GuardFinite(Callback):
             pl_module.log("skipped_steps", float(self.skipped_steps))
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Look at the validation's loss, which no step and no checkpoint waits for."""
+        """Check the validation loss; no step and no checkpoint waits for it."""
         logged = trainer.callback_metrics.items()
         bad = [key for key, term in logged if re.fullmatch(r"val/(?!loss$)[^/]+", key) and not term.isfinite()]
         if trainer.sanity_checking or trainer.callback_metrics.get("val/loss", torch.zeros(())).isfinite():
@@ -133,17 +132,17 @@ class GuardFinite(Callback):
         rank_zero_warn(f"{message}; it is not the best, and GuardFinite with validation: stop ends the run there")
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Look at the last steps."""
+        """Check the last steps."""
         self._stop_at(trainer, self._look(trainer, pl_module))
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Look before a file is written; weights that are not finite are never written."""
+        """Check before a file is written; non-finite weights are never written."""
         self._stop_at(trainer, self._look(trainer, pl_module))
         if bad := _nonfinite(checkpoint["state_dict"].items()):
             raise NonFiniteError(f"{bad[0]} is not finite at step {trainer.global_step}: no checkpoint is written")
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Let the last good checkpoint stand where what would replace it is not finite."""
+        """Keep the last good checkpoint if its replacement would not be finite."""
         self._updates = []
         finite = not _nonfinite(pl_module.state_dict().items())
         if isinstance(exception, NonFiniteError):  # raised on all ranks, which must agree before they save together

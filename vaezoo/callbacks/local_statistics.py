@@ -1,4 +1,4 @@
-"""Statistics of the batch without communication between ranks."""
+"""Per-rank batch statistics, without communication."""
 
 from contextlib import ExitStack
 from typing import Any
@@ -9,12 +9,12 @@ from vaezoo.distributed import local_statistics
 
 
 class LocalStatistics(Callback):
-    """Lets terms that are not linear in the batch read this rank's share of it in training.
+    """Computes batch-level terms per rank in training.
 
-    By default they gather the shares of all ranks, and so compute what one process computes with the whole batch. With
-    this callback a covariance, total correlation, aggregate posterior or capacity is that of each rank's own images and
-    DDP averages the gradients: less traffic, another objective. The run says so: its hyperparameters hold
-    `statistics: local`. Evaluation stays global.
+    By default they are gathered across ranks, so 2 × B/2 equals 1 × B. With this callback each rank computes its
+    covariance, total correlation, aggregate posterior or capacity from its own images, and DDP averages the gradients:
+    less traffic, but a different objective. The hyperparameters record it as `statistics: local`. Evaluation stays
+    global.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class LocalStatistics(Callback):
                 logger.log_hyperparams({"statistics": "local"})
 
     def on_train_batch_start(self, *args: Any) -> None:
-        """Gather nothing from here on."""
+        """Stop gathering."""
         self._step.enter_context(local_statistics())
 
     def on_train_batch_end(self, *args: Any) -> None:

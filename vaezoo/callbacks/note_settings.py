@@ -1,4 +1,4 @@
-"""What a checkpoint says about the run beside its model."""
+"""Store run settings in checkpoints."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from vaezoo.runs.resuming import SETTINGS
 
 
 class NoteSettings(Callback):
-    """Notes in every checkpoint what else decides how the run goes on, for `require_same_settings`.
+    """Stores in every checkpoint the settings that a resumed run must share, for `require_same_settings`.
 
     Args:
-        settings: Plain data by the names of the options.
+        settings: Plain data by option name.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:

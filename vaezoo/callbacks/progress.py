@@ -1,4 +1,4 @@
-"""Progress with the loss, its terms and images a second: a bar for terminals, lines for log files."""
+"""Progress with the loss, its terms and images per second: a bar for terminals, lines for log files."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ class ThroughputBar(TQDMProgressBar):
     """Lightning's bar with the throughput of this process.
 
     Args:
-        refresh_rate: Batches between two updates; each update waits for the device.
+        refresh_rate: Batches between updates. Each update syncs with the device.
     """
 
     def __init__(self, refresh_rate: int = 20) -> None:
@@ -39,7 +39,7 @@ class ThroughputBar(TQDMProgressBar):
     def get_metrics(
         self, trainer: Trainer, pl_module: LightningModule
     ) -> dict[str, int | str | float | dict[str, float]]:
-        """Loss, terms and images a second since the last update."""
+        """Loss, terms and images per second since the last update."""
         metrics = super().get_metrics(trainer, pl_module)
         metrics.pop("v_num", None)
         now = time.perf_counter()
@@ -51,10 +51,10 @@ class ThroughputBar(TQDMProgressBar):
 
 
 class ProgressLines(ProgressBar):
-    """A line now and then, and one a validation, for output that goes to a file.
+    """Prints a line at intervals and after each validation, for output to a file.
 
     Args:
-        every_n_seconds: Seconds between two lines; each waits for the device.
+        every_n_seconds: Seconds between lines. Each line syncs with the device.
     """
 
     refresh_rate = 0  # no step is logged for its sake: it asks the model
@@ -71,7 +71,7 @@ class ProgressLines(ProgressBar):
         self._enabled = True
 
     def disable(self) -> None:
-        """Print nothing, as on all ranks but the first."""
+        """Print nothing, as on all ranks except rank 0."""
         self._enabled = False
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -81,7 +81,7 @@ class ProgressLines(ProgressBar):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: AnyBatch, batch_idx: int
     ) -> None:
-        """Print where it is time."""
+        """Print if a line is due."""
         self._images += len(Batch.of(batch).x)
         if (elapsed := time.monotonic() - self._since) >= self.every_n_seconds:
             latest = pl_module.latest if isinstance(pl_module, Logged) else {}
@@ -90,7 +90,7 @@ class ProgressLines(ProgressBar):
             self._images, self._since = 0, time.monotonic()
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Print the loss on validation images."""
+        """Print the validation loss."""
         if trainer.state.fn == "fit" and not trainer.sanity_checking and "val/loss" in trainer.callback_metrics:
             self._say(trainer, {"val/loss": float(trainer.callback_metrics["val/loss"])})
 

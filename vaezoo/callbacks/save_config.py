@@ -1,4 +1,4 @@
-"""The configuration that repeats a run, in its folder."""
+"""Save the configuration that repeats a run."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ from vaezoo.runs.folder import RunFolder
 
 
 class SaveConfig(SaveConfigCallback):
-    """Writes `config.yaml` whole or not at all: later commands trust what they find there."""
+    """Writes `config.yaml` atomically, as later commands rely on it."""
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Write it once, where the run's other files go."""
+        """Write it once, to the run's folder."""
         folder = trainer.log_dir  # a collective call: on every rank
         if self.already_saved or folder is None:
             return

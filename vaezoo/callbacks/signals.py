@@ -1,4 +1,4 @@
-"""What SIGTERM and Ctrl-C do to a run."""
+"""Handle SIGTERM and Ctrl-C."""
 
 import os
 import signal
@@ -13,8 +13,8 @@ from vaezoo.models.lightning_private import accumulates, ask_to_stop
 class StopOnSignal(Callback):
     """Stops training between two steps when SIGTERM or SIGINT arrives; `LastCheckpoint` saves there.
 
-    Training ends with Lightning's `SIGTERMException` and `received` holds the signal. A second Ctrl-C kills the process
-    at once. Lightning alone saves within the step that Ctrl-C interrupts, and lets ranks broadcast inside a signal's
+    Training ends with Lightning's `SIGTERMException`; `received` holds the signal. A second Ctrl-C kills the process at
+    once. Lightning by itself would save in the middle of the interrupted step, and would broadcast inside the signal
     handler, between the collective calls of a step.
     """
 
@@ -23,7 +23,7 @@ class StopOnSignal(Callback):
         self._pid = os.getpid()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take over both signals, once Lightning has set its own handlers; it gives them back in the end."""
+        """Handle both signals once Lightning has set its handlers; Lightning restores them at the end."""
         self.received, self._pid = None, os.getpid()
         if threading.current_thread() is threading.main_thread():  # no other may
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -32,12 +32,12 @@ class StopOnSignal(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Stop after this batch if any rank was told to, unless gradients accumulate."""
+        """Stop after this batch if any rank got a signal, unless gradients accumulate."""
         if not accumulates(trainer):
             self._stop(trainer)
 
     def on_validation_batch_end(self, trainer: Trainer, *args: Any, **kwargs: Any) -> None:
-        """Stop a validation as well, where there is one process: several might each be at another batch."""
+        """Stop a validation too, with one process only: several may be at different batches."""
         if trainer.world_size == 1 and not trainer.sanity_checking and not accumulates(trainer):
             self._stop(trainer)
 
@@ -49,7 +49,7 @@ class StopOnSignal(Callback):
             signal.signal(number, signal.SIG_DFL)
 
     def _stop(self, trainer: Trainer) -> None:
-        """Let Lightning's loops end, on all ranks after the same batch: these wait for each other there anyway."""
+        """End Lightning's loops on all ranks after the same batch, where ranks sync anyway."""
         stop = self.received is not None
         if trainer.world_size > 1:
             stop = trainer.strategy.reduce_boolean_decision(stop, all=False)

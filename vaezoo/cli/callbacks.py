@@ -76,7 +76,7 @@ def check_callbacks(given: Sequence[Namespace], continues: bool) -> None:
                     f"Lightning's {name} does not continue where it stopped, so the run cannot: start it again, or use "
                     "EMAWeightAveraging with use_buffers: false"
                 )
-            rank_zero_warn(f"a run with Lightning's {name} cannot be continued once it is stopped")
+            rank_zero_warn(f"a run with Lightning's {name} cannot be resumed once it is stopped")
 
 
 def all_callbacks(

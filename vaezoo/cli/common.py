@@ -1,4 +1,4 @@
-"""Options of every command, handled once before the command reads its own; light, for `vaezoo --help` shows them."""
+"""Options of every command, handled before the command parses its own. Imports little: `vaezoo --help` shows them."""
 
 import os
 import sys
@@ -14,9 +14,9 @@ COMMON = ("debug", "import")
 """Options of every command."""
 HELP = f"""\
 options of every command:
-  --import MODULE          import your own models, networks, regularizers or data first; several with commas or by
-                           repeating it (or set {IMPORTS}); found where installed or in the current folder
-  --debug                  show all that other packages say, and the traceback of an error (or set {DEBUG}=1)
+  --import MODULE          import your own models, networks, regularizers or data first, installed or from the
+                           current folder; separate several by commas or repeat the option (or set {IMPORTS})
+  --debug                  show output of other packages and tracebacks of errors (or set {DEBUG}=1)
 """
 
 

@@ -1,4 +1,4 @@
-"""A quiet console: without --debug, what nobody can act on is left out, and a warning is one line without a path."""
+"""A quiet console: without --debug, hide messages without a remedy and print warnings as one line without a path."""
 
 import logging
 import os

@@ -86,11 +86,11 @@ def _copy(name: str, folder: Path) -> None:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo experiments",
-        description="The configurations that come with vaezoo, one line each.",
+        description="List the configurations that come with vaezoo.",
         epilog=EPILOG,
     )
     copy = CommandParser(description="Copy a configuration, to edit it.")
     copy.add_argument("name", type=str, help="Experiment, for example larvae_3dshapes.")
-    copy.add_argument("folder", type=str, nargs="?", default=".", help="Where it goes; the current folder by default.")
+    copy.add_argument("folder", type=str, nargs="?", default=".", help="Destination. Defaults to the current folder.")
     parser.add_subcommands(required=False).add_subcommand("copy", copy)
     return parser

@@ -1,4 +1,4 @@
-"""What `vaezoo COMMAND --help` begins and ends with: the options that people use, and examples."""
+"""Start and end of `vaezoo COMMAND --help`: the most used options, and examples."""
 
 from typing import Any
 
@@ -6,23 +6,23 @@ from vaezoo.cli.common import HELP
 
 MOST_USED = """\
 the options that people use:
-  --config NAME            an experiment (vaezoo experiments lists them) or a file; later ones win
-  --model NAME             model, for example BetaVAE; --model.help NAME lists its arguments
-  --data NAME              dataset, for example Shapes3DDataModule; --data.help NAME lists its arguments
+  --config NAME            an experiment (see vaezoo experiments) or a file; later ones override earlier ones
+  --model NAME             model, e.g. BetaVAE; --model.help NAME lists its arguments
+  --data NAME              dataset, e.g. Shapes3DDataModule; --data.help NAME lists its arguments
   --trainer.max_steps N    how long to train, or --trainer.max_epochs N
-  --data.labels X          how many training images keep their labels: 0.01 for 1 %, 100 for a hundred
-  --seed_everything N      seed of weights, noise and data order; 0 by default
+  --data.labels X          labelled training images: 0.01 for 1 %, 100 for a hundred
+  --seed_everything N      seed of weights, noise and data order; defaults to 0
   --trainer.devices N      GPUs or processes; --trainer.precision bf16-mixed is mixed precision
-  --trainer.logger NAME    log elsewhere as well: WandbLogger, TensorBoardLogger or MLFlowLogger
-  --ckpt_path PATH         resume a run or a checkpoint; last: the experiment's furthest with these settings
+  --trainer.logger NAME    also log to WandbLogger, TensorBoardLogger or MLFlowLogger
+  --ckpt_path PATH         resume a run or checkpoint; last: the furthest one of this experiment and settings
   --print_config           print the complete configuration and exit"""
 TRAINED = """\
 the options that people use:
   --config RUN/config.yaml the configuration of the run
-  --ckpt_path RUN          the run, for its best checkpoint, or a checkpoint file
-  --data.batch_size N      images in a batch; any option of the configuration can be changed like this"""
+  --ckpt_path RUN          the run (best checkpoint), or a checkpoint file
+  --data.batch_size N      batch size; override any other option in the same way"""
 LEADS = {
-    "fit": f"Train a model. Every run gets a folder of its own, runs/EXPERIMENT/TIME.\n\n{MOST_USED}",
+    "fit": f"Train a model. Every run gets its own folder, runs/EXPERIMENT/TIME.\n\n{MOST_USED}",
     "validate": f"Compute the losses of a trained model on the validation images.\n\n{TRAINED}",
     "test": f"Compute the losses of a trained model on the test images.\n\n{TRAINED}",
     "predict": f"Save the codes of the test images, with ids and factors, to codes.npz.\n\n{TRAINED}",

@@ -34,19 +34,22 @@ FROM_DATA = ("image_shape", "label_dim", "label_sizes")
 def add_start_options(parser: LightningArgumentParser) -> None:
     """The options of a run's name, start and steps."""
     parser.add_argument(
-        "--name", type=str | None, default=None, help="What reports and W&B call the run; its folder keeps the time."
+        "--name",
+        type=str | None,
+        default=None,
+        help="Name of the run in reports and W&B; its folder is still named after the time.",
     )
     parser.add_argument(
         "--init_from",
         type=str | None,
         default=None,
-        help="Checkpoint, or run, whose weights a new fit starts with, as far as they fit; a continued run does not.",
+        help="Checkpoint or run to initialise a new run from, as far as its weights fit. Not for resuming.",
     )
     parser.add_argument(
         "--freeze_encoder",
         type=bool,
         default=False,
-        help="Leave the encoder as the checkpoint has it; the latents' heads and the decoder are trained.",
+        help="Freeze the encoder at the checkpoint's weights; train only the latent heads and the decoder.",
     )
     parser.add_argument(
         "--compile",
@@ -68,18 +71,18 @@ def check_start_options(args: Sequence[str], config: Namespace) -> None:
         if arguments.get(name) is not None:
             raise ArgumentError(
                 None,
-                f'Parser key "model.{name}": it comes from the data: leave it out, and set the data\'s own options',
+                f'Parser key "model.{name}": it comes from the data: remove it, and set the options of the data',
             )
     given = {word.partition("=")[0] for word in args}
     if "--weights_only" in given:
         raise ArgumentError(
             None,
-            "--weights_only does not load weights alone: --init_from CKPT does; checkpoints are always read safely",
+            "--weights_only does not load weights: use --init_from CKPT; checkpoints are always read safely",
         )
     checkpoint = config.get("ckpt_path")
     if "--init_from" in given and checkpoint not in (None, "last"):
         raise ArgumentError(
-            None, "--init_from starts a new run with a checkpoint's weights, --ckpt_path continues a run: give one"
+            None, "--init_from starts a new run from a checkpoint's weights, --ckpt_path resumes a run: give one"
         )
     if config.freeze_encoder and not config.init_from and not checkpoint:
         raise ArgumentError(None, "--freeze_encoder would freeze random weights: give --init_from CKPT as well")

@@ -53,7 +53,7 @@ give_save_dir_a_default()
 
 
 class ZooCLI(LightningCLI):
-    """`vaezoo fit|validate|test|predict` with every run in a folder of its own, `runs/<experiment>/<time>`."""
+    """`vaezoo fit|validate|test|predict`, with one folder per run, `runs/<experiment>/<time>`."""
 
     run_dir: Path
     _opened: OpenCheckpoint | None = None  # read once, for the checks here and for Lightning
@@ -78,7 +78,7 @@ class ZooCLI(LightningCLI):
             "--experiment",
             type=str,
             default=None,
-            help="Name of the run's folder; the configuration file's by default.",
+            help="Name of the run's folder. Defaults to the name of the configuration file.",
         )
         parser.add_argument("--runs_dir", type=str, default="runs", help="Folder of all runs.")
         add_start_options(parser)
@@ -86,7 +86,7 @@ class ZooCLI(LightningCLI):
             "--allow_changes",
             type=bool,
             default=False,
-            help="Let fit continue a run with other data, batches or precision, or one that was stopped early.",
+            help="Let fit resume a run with other data, batch size or precision, or one that was stopped early.",
         )
         parser.link_arguments("data.image_shape", "model.init_args.image_shape", apply_on="instantiate")
         # For models that have it; jsonargparse leaves out a link whose target the chosen class does not take.

@@ -22,10 +22,10 @@ class CodesFile(NamedTuple):
     Attributes:
         codes: Codes (N, D).
         factors: Factors (N, K), numbers or strings.
-        factor_names: Their names; none for factor_0, factor_1, …
-        factor_kinds: Their kinds; none where strings are categories and numbers ordered.
+        factor_names: Their names. Defaults to factor_0, factor_1, …
+        factor_kinds: Their kinds. Defaults to categorical for strings and ordered for numbers.
         discrete: Class counts of discrete latents, whose probabilities are the last columns of the codes.
-        factor_bins: Most different numbers of a factor that stay apart; none where the file does not say.
+        factor_bins: Bins for factors with more distinct values; None if the file does not say.
     """
 
     codes: NDArray[Any]
@@ -40,13 +40,12 @@ def read_codes(path: Path, read_table: ReadTable) -> CodesFile:
     """Read codes and factors; nothing in the file is executed.
 
     Args:
-        path: An .npz file with `codes` and, as far as there are any, `factors`, `factor_names`, `factor_kinds`,
-            `discrete` and `factor_bins`, as `vaezoo predict` writes it; or a table whose columns of codes are named
-            code…, all others being factors.
+        path: An .npz file with `codes` and optionally `factors`, `factor_names`, `factor_kinds`, `discrete` and
+            `factor_bins`, as `vaezoo predict` writes it; or a table with columns code…; all other columns are factors.
         read_table: Reads a table.
 
     Raises:
-        FileNotFoundError: It is not there.
+        FileNotFoundError: It is missing.
         ValueError: It holds something else.
     """
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""`vaezoo evaluate`: scores of checkpoints on their own data, or on other."""
+"""`vaezoo evaluate`: score checkpoints on their own or other data."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +70,7 @@ def _run_codes(options: Namespace, data_args: Sequence[str], read_table: ReadTab
         if options[name] is not None:
             raise ValueError(f"--{name} is for checkpoints: a file of codes is scored as it is")
     if data_args:
-        raise ValueError("--data is for checkpoints: a file of codes brings its factors along")
+        raise ValueError("--data is for checkpoints: a file of codes contains its factors")
     paths = [Path(path) for path in options.codes]
     files = {str(path): read_codes(path, read_table) for path in paths}
     tables_at(options.output)
@@ -161,47 +161,48 @@ def _left_out(evaluations: Mapping[str, Evaluation]) -> list[str]:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo evaluate",
-        description="Scores of checkpoints, or of codes that any program made, with 95 % bootstrap intervals.",
-        epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
+        description="Score checkpoints, or codes from any program, with 95 % bootstrap intervals.",
+        epilog="--data NAME and --data.ARG VALUE override the run's data; --data.help NAME lists arguments.",
     )
     parser.add_argument(
-        "--ckpt_path", nargs="+", type=str, help="Checkpoints, or runs for their best; several are compared."
+        "--ckpt_path", nargs="+", type=str, help="Checkpoints, or runs (best checkpoint). Several are compared."
     )
     parser.add_argument(
         "--codes",
         nargs="+",
         type=str,
-        help="Files of codes instead: .npz with codes (N, D) and factors (N, K), optionally factor_names, factor_kinds "
-        "and discrete (class counts of probabilities at the end); or CSV or Parquet, with columns code… and factors.",
+        help="Score files of codes instead: .npz with codes (N, D), factors (N, K) and optionally factor_names, "
+        "factor_kinds and discrete (class counts of the probabilities in the last columns); or CSV or Parquet with "
+        "columns code… and factors.",
     )
     parser.add_argument(
         "--factor_bins",
         type=int | None,
-        help="With --codes: bins of one width for scores that need them, where a factor has more different numbers; "
-        f"{BINS} by default, or what the file says.",
+        help="With --codes: equal-width bins for factors with more distinct values, for scores that need bins. "
+        f"Defaults to the file's value, or {BINS}.",
     )
     parser.add_argument(
         "--metrics",
         nargs="+",
         type=str,
-        help=f"Scores, of {', '.join(METRICS)}; by default, what fits. Arguments of a score follow its name, such as "
-        "'sap_dip(threshold=0.01)' or 'beta_vae_dip(pairs=100, points=5000)'; metrics.json names them all. Latent "
-        "groups in square brackets limit one score to their codes: mig_20 'mig_20[y]'.",
+        help=f"Scores: {', '.join(METRICS)}. Defaults to all that apply. Pass arguments in parentheses, such as "
+        "'sap_dip(threshold=0.01)' or 'beta_vae_dip(pairs=100, points=5000)'; metrics.json lists them all. Latent "
+        "groups in square brackets restrict a score to their codes: mig_20 'mig_20[y]'.",
     )
-    parser.add_argument("--images", type=int, default=10_000, help="Images of the pool that is encoded.")
+    parser.add_argument("--images", type=int, default=10_000, help="Number of images to encode.")
     parser.add_argument(
         "--split",
         type=Literal["train", "val", "test", "all"] | None,
-        help="Where they come from; the test images by default, or the next best where none are held out.",
+        help="Split of the images. Defaults to test, or the next best if there is no test set.",
     )
-    parser.add_argument("--latents", nargs="+", type=str, help="Latent groups whose codes are scored; all by default.")
-    parser.add_argument("--resamples", type=int | None, help="Pools drawn for each interval; 0 for no intervals.")
-    parser.add_argument("--seed", type=int, default=0, help="Seed of pool, scores and intervals.")
-    parser.add_argument("--device", type=str, default="auto", help="Device that encodes.")
+    parser.add_argument("--latents", nargs="+", type=str, help="Latent groups to score. Defaults to all.")
+    parser.add_argument("--resamples", type=int | None, help="Bootstrap resamples per interval; 0 for no intervals.")
+    parser.add_argument("--seed", type=int, default=0, help="Seed of images, scores and intervals.")
+    parser.add_argument("--device", type=str, default="auto", help="Device of the encoder.")
     parser.add_argument(
         "--output",
         type=str | None,
-        help="Table to write: NAME.csv, NAME.tex, or NAME for both; nothing is written over.",
+        help="Table to write: NAME.csv, NAME.tex, or NAME for both. Never overwrites files.",
     )
     add_tracking_option(parser, "the scores of a checkpoint")
     return parser

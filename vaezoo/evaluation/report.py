@@ -43,7 +43,7 @@ def cells(evaluation: Evaluation) -> dict[str, str]:
 
 
 def score_table(evaluations: Mapping[str, Evaluation]) -> str:
-    """One row a score and one column a checkpoint, for reading."""
+    """Text table with one row per score and one column per checkpoint."""
     rows = aligned(score_rows(evaluations))
     return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
 
@@ -74,7 +74,7 @@ def write_tables(files: Sequence[Path], evaluations: Mapping[str, Evaluation]) -
 
 
 def write_csv(path: Path, evaluations: Mapping[str, Evaluation]) -> None:
-    """One line a checkpoint and score, details included."""
+    """One line per checkpoint and score, with details."""
     with atomic_write(path) as draft, draft.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["checkpoint", "metric", "score", "value", "low", "high", "images"])
@@ -123,7 +123,7 @@ def from_plain(record: Mapping[str, Any]) -> Evaluation:
 
 
 def write_json(path: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:
-    """Everything about one evaluation; NaN and infinity, which JSON lacks, as strings."""
+    """Write everything about one evaluation; NaN and infinity become strings, as JSON lacks them."""
     content = {**record, **as_plain(evaluation), "versions": versions()}
     with atomic_write(path) as draft:
         draft.write_text(json_text(content, indent=2) + "\n")

@@ -32,17 +32,18 @@ def evaluate(
     Args:
         model: A model, in evaluation; its device is used.
         data: Where the images come from, set up.
-        metrics: Names of the catalogue, with arguments as in `read_scores`; defaults to those of its defaults that
-            fit the model and the data.
-        images: Most images of the pool.
-        split: Part of the data that they come from.
-        seed: Seed of the pool, of the scores and of the intervals.
-        resamples: Pools drawn for each interval, 0 for none; the catalogue's numbers where None.
-        latents: Latent groups whose codes are read; all where None.
-        skip: Leave out a named metric that does not fit, as others are, instead of raising.
+        metrics: Score names, with arguments as in `read_scores`. Defaults to the default scores that apply to the model
+            and the data.
+        images: Largest number of images.
+        split: Split of the images.
+        seed: Seed of images, scores and intervals.
+        resamples: Bootstrap resamples per interval; 0 for no intervals. Defaults to the number for each score in the
+            catalogue.
+        latents: Latent groups to read codes from. Defaults to all.
+        skip: Skip named metrics that do not apply instead of raising.
 
     Raises:
-        ValueError: A metric that was named is unknown, or does not fit the model or the data.
+        ValueError: A named metric is unknown, or does not apply to the model or the data.
     """
     chosen = read_scores(metrics or [name for name, entry in METRICS.items() if entry.default])
     groups = {label: latents if one.latents is None else one.latents for label, one in chosen.items()}

@@ -1,7 +1,7 @@
-"""Disentanglement scores as `torchmetrics.Metric` shells over the pure functions of `vaezoo.metrics.functional`.
+"""Disentanglement scores: `torchmetrics.Metric` classes over the pure functions of `vaezoo.metrics.functional`.
 
-Every shell gathers codes (B, D) and factors (B, K) by `update`, over batches and over ranks, and returns named float64
-scalars by `compute`; `metric(codes, factors)` does both. The name of a score tells its variant:
+`update` collects codes (B, D) and factors (B, K) over batches and ranks; `compute` returns named float64 scalars;
+`metric(codes, factors)` does both. Score names include the variant:
 
 | shell | scores, by variant | beside them |
 |---|---|---|
@@ -30,10 +30,10 @@ scalars by `compute`; `metric(codes, factors)` does both. The name of a score te
 | `LabelAccuracy` | `label_accuracy` (mean over labels) | one a label, by its name |
 | `ReconstructionError` | `reconstruction_error_squared`, `reconstruction_error_bernoulli` | |
 
-Codes may end in the probability vectors of discrete latents: `discrete=(10, 3)` says that the last 13 columns are two
-of them, and each then counts as one latent. Factors are any numbers that repeat, a whole grid or not; those that never
-vary are left out. A seed means the same score to the bit, whatever the order of the rows. `functional.bootstrap` gives
-confidence intervals. `evaluate(codes, factors)` computes all that fit, as `vaezoo evaluate --codes` does.
+Codes may end in the probability vectors of discrete latents: with `discrete=(10, 3)` the last 13 columns are two such
+vectors, and each counts as one latent. Factors are any repeating numbers and need not form a complete grid; constant
+factors are ignored. With a fixed seed a score is the same to the bit for any row order. `functional.bootstrap` computes
+confidence intervals. `evaluate(codes, factors)` computes all applicable scores, as `vaezoo evaluate --codes` does.
 """
 
 from vaezoo.metrics.given import evaluate

@@ -1,4 +1,4 @@
-"""Scores by name, of some latent groups and with arguments where they say so: `sap_dip[y](threshold=0.01)`."""
+"""Parse score names with latent groups and arguments: `sap_dip[y](threshold=0.01)`."""
 
 import ast
 import inspect
@@ -15,12 +15,12 @@ SETTLED = ("variant", "seed", "discrete", "attribute_names", "label_names")
 
 
 class Chosen(NamedTuple):
-    """A score as it was asked for.
+    """A requested score.
 
     Attributes:
         name: Its name in the catalogue.
-        latents: Latent groups whose codes it reads; None for those of the evaluation.
-        arguments: What its shell is given.
+        latents: Latent groups to read. None means those of the evaluation.
+        arguments: Arguments of its metric class.
     """
 
     name: str
@@ -29,16 +29,16 @@ class Chosen(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What its results are called."""
+        """Name of its results."""
         return self.name if self.latents is None else f"{self.name}[{','.join(self.latents)}]"
 
 
 def read_scores(entries: Iterable[str]) -> dict[str, Chosen]:
-    """Read scores as people name them.
+    """Parse score names.
 
     Args:
-        entries: A name of the catalogue each, with latent groups in square brackets where it shall read those alone,
-            and with arguments by name in round ones: `mig_20`, `mig_20[y]`, `sap_dip[y,z](threshold=0.01)`.
+        entries: Names from the catalogue, optionally with latent groups in square brackets and keyword arguments in
+            parentheses: `mig_20`, `mig_20[y]`, `sap_dip[y,z](threshold=0.01)`.
 
     Returns:
         Scores by label.
@@ -73,7 +73,7 @@ def _groups(head: str) -> tuple[str, tuple[str, ...] | None]:
 
 
 def settable(name: str) -> dict[str, Any]:
-    """Arguments of a score that may be chosen, with their types."""
+    """Arguments of a score that users may set, with their types."""
     shell = build(name, 0)
     read = inspect.signature(shell.score).parameters  # a shell has arguments of all its variants
     own = inspect.signature(METRICS[name].build).parameters

@@ -1,4 +1,4 @@
-"""The stateful shell of a score: gather rows batch by batch and rank by rank, then call one pure function."""
+"""Stateful metric classes: collect rows over batches and ranks, then call one pure function."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ from vaezoo.metrics.functional.pool import Pool, Scores
 
 
 class ScoreMetric(Metric):
-    """A score by a pure function.
+    """A score computed by a pure function.
 
     Args:
-        score: Function of the tables that the metric gathers.
+        score: Function of the collected tables.
     """
 
     is_differentiable = False
@@ -32,11 +32,11 @@ class ScoreMetric(Metric):
         self.score: Callable[..., Scores] = score
 
     def tables(self) -> tuple[NDArray[np.float64], ...]:
-        """Return what `score` reads, all rows so far."""
+        """Return all rows so far, as inputs of `score`."""
         raise NotImplementedError
 
     def test_pool(self) -> Pool | None:
-        """Return what a score that is fitted on `tables` is scored on; None for all others."""
+        """Return the test rows of scores that are fitted on `tables`; None for other scores."""
         return None
 
     def scores(self) -> Scores:
@@ -65,7 +65,7 @@ class CodeMetric(ScoreMetric):
         self.add_state("codes", default=[], dist_reduce_fx="cat")
 
     def update(self, codes: Tensor, factors: Tensor | None = None) -> None:
-        """Add a batch of codes (B, D); factors are accepted, so that all scores are called alike, and not read."""
+        """Add a batch of codes (B, D). Factors are ignored; all scores share this signature."""
         self.codes.append(codes.detach())
 
     def tables(self) -> tuple[NDArray[np.float64], ...]:
@@ -74,7 +74,7 @@ class CodeMetric(ScoreMetric):
 
 
 class PoolMetric(ScoreMetric):
-    """A score of codes beside factors.
+    """A score of codes and factors.
 
     Args:
         score: Function of the codes (N, D) and the factors (N, K).
@@ -101,10 +101,10 @@ class PoolMetric(ScoreMetric):
 
 
 class FittedMetric(PoolMetric):
-    """A score that is fitted on training images and scored on others; an evaluation encodes a pool of either.
+    """A score fitted on training images and scored on others; an evaluation encodes both.
 
     Args:
-        score: Function of the training codes (N, D) and factors (N, K), and of those to score on as `test`.
+        score: Function of training codes (N, D) and factors (N, K), with the rows to score on as `test`.
     """
 
     training_codes: list[Tensor]
@@ -116,7 +116,7 @@ class FittedMetric(PoolMetric):
         self.add_state("training_factors", default=[], dist_reduce_fx="cat")
 
     def update(self, codes: Tensor, factors: Tensor, training: bool = False) -> None:
-        """Add a batch of codes (B, D) and factors (B, K), to score on or, from training images, to fit on."""
+        """Add a batch of codes (B, D) and factors (B, K), either to score on or, from training images, to fit on."""
         if training:
             self.training_codes.append(codes.detach())
             self.training_factors.append(factors.detach())
@@ -135,12 +135,12 @@ class FittedMetric(PoolMetric):
 
 
 def as_array(batches: list[Tensor] | Tensor) -> NDArray[np.float64]:
-    """Join batches, a list or what a gather made of it, into one float64 array."""
+    """Join batches, a list or a gathered tensor, into one float64 array."""
     if not len(batches):
         raise ValueError("there are no rows to score: call update first")
     return np.asarray(dim_zero_cat(batches).cpu().double().numpy())
 
 
 def as_tensors(scores: Scores) -> dict[str, Tensor]:
-    """Turn named floats into named scalars."""
+    """Convert named floats to named scalar tensors."""
     return {name: torch.tensor(score, dtype=torch.float64) for name, score in scores.items()}

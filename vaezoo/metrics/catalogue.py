@@ -1,4 +1,4 @@
-"""The scores by name: the one list that evaluation, help, studies, tracking and dashboard are derived from."""
+"""All scores by name: the single list used by evaluation, help, studies, tracking and dashboard."""
 
 import inspect
 import re
@@ -32,10 +32,10 @@ class Entry(NamedTuple):
     """A score by name.
 
     Attributes:
-        build: Makes its shell; the seed is passed where it takes one.
-        resamples: Pools drawn for its interval: 100 where that takes seconds, few or none for slow scores.
-        default: Whether it is computed where no scores are named.
-        parts: Ends of the names of its scores, where it gives several of one rank.
+        build: Builds its metric; receives the seed if it takes one.
+        resamples: Bootstrap resamples for its interval: 100 for fast scores, few or none for slow ones.
+        default: Whether it is computed by default.
+        parts: Name suffixes of its scores, if it returns several of equal rank.
     """
 
     build: Callable[..., ScoreMetric]
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
     @property
     def shell(self) -> type[ScoreMetric]:
-        """Class of its shell."""
+        """Its metric class."""
         shell: type[ScoreMetric] = self.build.func if isinstance(self.build, partial) else self.build  # type: ignore[assignment]
         return shell
 
@@ -101,7 +101,7 @@ _FAMILIES = {
 
 
 def check(names: Sequence[str]) -> None:
-    """Raise ValueError for a score that is not in the catalogue, naming those that are."""
+    """Raise ValueError for an unknown score; the error lists the known ones."""
     for name in names:
         if name not in METRICS:
             hint = did_you_mean(name, METRICS) or "."
@@ -109,23 +109,23 @@ def check(names: Sequence[str]) -> None:
 
 
 def build(name: str, seed: int, **arguments: Any) -> ScoreMetric:
-    """Make the shell of a score."""
+    """Build the metric of a score."""
     make = METRICS[name].build
     seeds = {"seed": seed} if "seed" in inspect.signature(make).parameters else {}
     return make(**seeds, **arguments)
 
 
 def score_names(name: str) -> list[str]:
-    """Scores that a metric gives, details aside."""
+    """Main scores of a metric, without details."""
     return [f"{name}_{part}" for part in METRICS[name].parts] or [name]
 
 
 def higher_is_better(name: str) -> bool | None:
-    """Whether more of a metric is better; None where neither is. Latent groups behind its name are passed over."""
+    """Whether higher is better; None if neither. Ignores latent groups in the name."""
     return METRICS[name.partition("[")[0]].shell.higher_is_better
 
 
 def family(name: str) -> str:
-    """What a metric and its variants are called together."""
+    """Common name of a metric and its variants."""
     shell = METRICS[name].shell
     return _FAMILIES.get(shell, shell.__name__)

@@ -1,4 +1,4 @@
-"""One batch as scores read it: codes and factors first, the rest where a score asks for it."""
+"""One encoded batch for scores: codes and factors, the rest on demand."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,14 +15,14 @@ from vaezoo.types import Batch, Posterior
 
 
 class Encoded(Reading):
-    """What a model makes of a batch; every attribute is computed once, and only if a score reads it.
+    """Outputs of a model for a batch. Each attribute is computed once, when a score first reads it.
 
     Args:
-        model: The model, in evaluation.
+        model: The model, in evaluation mode.
         batch: Images and labels.
         factors: Factors of the images, (B, K), as `EvaluationData` gives them.
-        data: Where they come from; None for loaders without a datamodule.
-        latents: Latent groups whose codes and nats are read; all where None. Scores may read others in turn.
+        data: The datamodule; None for loaders without one.
+        latents: Latent groups to read codes and nats from. Defaults to all. A score may choose other groups.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Encoded(Reading):
 
     @cached_property
     def posterior(self) -> dict[str, Posterior]:
-        """Posteriors of the images by latent group; they are encoded once for all scores."""
+        """Posteriors by latent group; images are encoded once for all scores."""
         with torch.no_grad():
             return self.model.encode(self.batch.x, self.batch.y)
 
@@ -53,7 +53,7 @@ class Encoded(Reading):
 
     @property
     def codes(self) -> Tensor:
-        """Codes of the groups, continuous latents first and probabilities of discrete ones last, (B, D)."""
+        """Codes of the groups: continuous latents first, class probabilities last, (B, D)."""
         return self.all_codes[:, code_columns(self.model, self.latents)].float()
 
     @property
@@ -64,7 +64,7 @@ class Encoded(Reading):
 
     @cached_property
     def reconstructions(self) -> Tensor:
-        """Images decoded from the posteriors' modes, in [0, 1], (B, C, H, W)."""
+        """Images decoded from the posterior modes, in [0, 1], (B, C, H, W)."""
         with torch.no_grad():
             return self.model.decode({name: q.mode() for name, q in self.posterior.items()}).sigmoid()
 
@@ -78,26 +78,26 @@ class Encoded(Reading):
 
     @property
     def inferred_labels(self) -> Tensor:
-        """Labels that the model infers, in the form of the data's, (B, K)."""
+        """Labels inferred by the model, in the form of the data's labels, (B, K)."""
         if not isinstance(self.model, InfersLabels):
             raise ValueError(f"{type(self.model).__name__} infers no labels")
         return self.model.labels_of(self.posterior)
 
     @property
     def decoded_labels(self) -> Tensor:
-        """Classes of the labels that the model decodes from its mean codes, (B, labels)."""
+        """Classes of labels decoded from the mean codes, (B, labels)."""
         return self._decoder_of_labels().classify(self.batch.x, self.batch.y)
 
     @property
     def label_classes(self) -> Tensor:
-        """Classes of the one-hot labels, NaN for those that are not observed, (B, labels)."""
+        """Classes of the one-hot labels, NaN if unobserved, (B, labels)."""
         sizes = self._decoder_of_labels().label_sizes
         known, observed = observed_labels(self.labels, sizes)
         classes = torch.stack([label.argmax(1) for label in known.split(list(sizes), dim=1)], dim=1)
         return torch.where(observed, classes.float(), torch.nan)
 
     def known(self, reads: Sequence[str]) -> Tensor:
-        """Images of which all is known that a score reads, (B,) bool."""
+        """Mask of images with all values that a score reads, (B,) bool."""
         known = super().known(reads)
         return known & ~self.labels.isnan().any(1) if "labels" in reads else known
 
@@ -108,7 +108,7 @@ class Encoded(Reading):
 
 
 def code_columns(model: VAE, latents: Sequence[str] | None = None) -> list[int]:
-    """Columns of a model's codes that belong to the groups, those of discrete groups last."""
+    """Columns of a model's codes that belong to the groups, discrete groups last."""
     columns: dict[bool, list[int]] = {False: [], True: []}
     start = 0
     for name, group in model.decoded.items():
@@ -127,7 +127,7 @@ def discrete_sizes(model: VAE, latents: Sequence[str] | None = None) -> tuple[in
 
 
 def known_facts(model: VAE, data: EvaluationData | None, latents: Sequence[str] | None) -> dict[str, tuple[Any, ...]]:
-    """What model and data determine of a score's arguments, by name."""
+    """Score arguments that follow from model and data, by name."""
     return {
         "discrete": discrete_sizes(model, latents),
         "categorical": categorical(data),

@@ -1,4 +1,4 @@
-"""Scores of codes that any program made, without a model."""
+"""Score codes from any program, without a model."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class Factors(NamedTuple):
     """Factors of given codes.
 
     Attributes:
-        places: Their values by `factor_places`; -1 where not observed, (N, K).
+        places: Values numbered by `factor_places`; -1 if unobserved, (N, K).
         factor_names: Their names.
         factor_kinds: "categorical" or "ordered" each.
     """
@@ -32,7 +32,7 @@ class Factors(NamedTuple):
 
 
 class Given(Reading):
-    """Codes and factors as scores read them; what only a model knows is refused.
+    """Codes and factors for scores. Raises for scores that need a model.
 
     Args:
         codes: Codes (N, D), probabilities of discrete latents last.
@@ -48,7 +48,7 @@ class Given(Reading):
     def class_probabilities(self) -> Tensor:
         """Probabilities of the first discrete latent, (N, classes)."""
         if not self._discrete:
-            raise ValueError("the codes have no discrete latent to read a class from: say its class count in discrete")
+            raise ValueError("the codes have no discrete latent to read a class from: give its class count in discrete")
         first = self.codes.shape[1] - sum(self._discrete)
         return self.codes[:, first : first + self._discrete[0]]
 
@@ -68,28 +68,32 @@ def evaluate(
     resamples: int | None = None,
     skip: bool = False,
 ) -> Evaluation:
-    """Score codes that any program made: `vaezoo evaluate --codes` from Python.
+    """Score codes from any program: `vaezoo evaluate --codes` in Python.
 
     Args:
         codes: Codes (N, D), probabilities of discrete latents last.
-        factors: Factors (N, K) of the same examples, numbers or strings; NaN and "" are not observed. Without them only
-            scores of codes alone are computed.
-        metrics: Names of the catalogue, with arguments as in `read_scores`; defaults to those of its defaults that fit.
-        factor_names: Names of the factors; factor_0, factor_1, … by default.
-        factor_kinds: "categorical" or "ordered" each; strings are categories, numbers ordered by default.
+        factors: Factors (N, K) of the same examples, numbers or strings; NaN and "" mean unobserved. Without factors,
+            only scores that need none are computed.
+        metrics: Score names, with arguments as in `read_scores`. Defaults to the applicable default scores.
+        factor_names: Names of the factors. Defaults to factor_0, factor_1, …
+        factor_kinds: "categorical" or "ordered" for each factor. Defaults to categorical for strings and ordered for
+            numbers.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
-        factor_bins: Bins of one width for scores that need them, where an ordered factor has more different numbers.
+        factor_bins: Equal-width bins of ordered factors with more distinct values, for scores that need bins.
         seed: Seed of scores and intervals.
-        resamples: Pools drawn for each interval, 0 for none; the catalogue's numbers by default.
-        skip: Leave out a named metric that does not fit, as others are, instead of raising.
+        resamples: Bootstrap resamples per interval; 0 for no intervals. Defaults to the number for each score in the
+            catalogue.
+        skip: Skip named metrics that do not apply instead of raising.
 
     Raises:
-        ValueError: A metric that was named is unknown or needs a model, or the tables do not fit.
+        ValueError: A named metric is unknown or needs a model, or the tables do not match.
     """
     table = torch.from_numpy(as_codes(codes))
     known = _factors(np.empty((len(table), 0)) if factors is None else factors, factor_names, factor_kinds, factor_bins)
     if len(known.places) != len(table):
-        raise ValueError(f"codes holds {len(table)} rows and factors {len(known.places)}: pass one of each an example")
+        raise ValueError(
+            f"codes holds {len(table)} rows and factors {len(known.places)}: pass one row of each per example"
+        )
     given = Given(table, known, tuple(discrete))
     chosen = read_scores(metrics or [name for name, entry in METRICS.items() if entry.default])
     results: dict[str, Result] = {}

@@ -1,4 +1,4 @@
-"""Scores of what a model infers or reconstructs against labels, positions and images."""
+"""Scores that compare inferred labels, positions and reconstructions with the truth."""
 
 from functools import partial
 from typing import Literal
@@ -67,7 +67,7 @@ class AttributeAccuracy(FittedMetric):
     """Accuracy of binary attributes (B, K) along differences of mean codes (Kumar et al., 2018, Table 2).
 
     Args:
-        attribute_names: Names of the attributes; an evaluation takes them from the data.
+        attribute_names: Names of the attributes; an evaluation reads them from the data.
     """
 
     def __init__(self, attribute_names: tuple[str, ...] = ()) -> None:
@@ -84,7 +84,7 @@ class LabelAccuracy(PoolMetric):
     """Accuracy of labels decoded from the mean code (WeLa-VAE, Table 1), from classes (B, L) and labels (B, L).
 
     Args:
-        label_names: Names of the labels; an evaluation takes them from the data.
+        label_names: Names of the labels; an evaluation reads them from the data.
     """
 
     wants = 100
@@ -95,7 +95,7 @@ class LabelAccuracy(PoolMetric):
 
 
 class ReconstructionError(ScoreMetric):
-    """Mean error of a reconstructed value: per pixel, and per channel of it.
+    """Mean reconstruction error per pixel and channel.
 
     Args:
         variant: "squared" error, or "bernoulli" cross-entropy in nats, for values in [0, 1].
@@ -112,7 +112,7 @@ class ReconstructionError(ScoreMetric):
         self.add_state("errors", default=[], dist_reduce_fx="cat")
 
     def update(self, reconstruction: Tensor, x: Tensor) -> None:
-        """Add a batch of reconstructions, means and not logits, and of the images (B, C, H, W)."""
+        """Add a batch of reconstructions (means, not logits) and images, both (B, C, H, W)."""
         if reconstruction.shape != x.shape:
             raise ValueError(f"reconstruction {tuple(reconstruction.shape)} and x {tuple(x.shape)} must have one shape")
         error = mse_loss if self.variant == "squared" else binary_cross_entropy

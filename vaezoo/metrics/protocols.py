@@ -1,4 +1,4 @@
-"""What scores ask of models and of data."""
+"""Interfaces that scores expect of models and data."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, Protocol, runtime_checkable
@@ -25,7 +25,7 @@ class NamesFactors(Protocol):
 
 @runtime_checkable
 class EvaluationData(NamesFactors, Protocol):
-    """What an evaluation asks of a datamodule."""
+    """Interface that an evaluation expects of a datamodule."""
 
     @property
     def source(self) -> str:
@@ -33,24 +33,24 @@ class EvaluationData(NamesFactors, Protocol):
 
     @property
     def evaluation_split(self) -> Split:
-        """Images to judge a trained model by."""
+        """Split used to score a trained model."""
 
     def evaluation_batches(
         self, images: int, split: Split, seed: int, device: torch.device
     ) -> Iterator[tuple[Batch, Tensor]]:
         """Labelled images of a split on the device, chosen by the seed, with their factors (B, K).
 
-        Factors are indices; -1 where one is not known. One that was binned has its place counted in bins: 3.7 lies in
-        bin 3, so that scores that need no bins read all of it.
+        Factors are indices; -1 if unknown. Binned factors are measured in bins: 3.7 lies in bin 3, so scores that need
+        no bins lose nothing.
         """
 
 
 @runtime_checkable
 class InfersLabels(Protocol):
-    """A model with latents that stand for labels."""
+    """A model with label latents."""
 
     def labels_of(self, posterior: Mapping[str, Posterior]) -> Tensor:
-        """Labels of images whose posteriors are known, (B, K)."""
+        """Labels inferred from posteriors, (B, K)."""
 
 
 @runtime_checkable

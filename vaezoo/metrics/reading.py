@@ -1,4 +1,4 @@
-"""What scores read of some images: factors here, codes and the rest where they come from."""
+"""Values of a batch that scores read: factors here, codes and the rest in subclasses."""
 
 import inspect
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from vaezoo.metrics.protocols import NamesFactors
 
 
 class Reading:
-    """Some images as scores read them, attribute by attribute.
+    """A batch as scores read it.
 
     Args:
-        factors: Factors (B, K): indices, -1 where one is not known. One that was binned has its place counted in bins:
-            3.7 lies in bin 3, so that scores that need no bins read all of it.
-        data: What the factors are; None where they are whatever the labels are.
+        factors: Factors (B, K): indices, -1 if unknown. Binned factors are measured in bins: 3.7 lies in bin 3, so
+            scores that need no bins lose nothing.
+        data: Describes the factors; None if labels serve as factors.
     """
 
     def __init__(self, factors: Tensor, data: NamesFactors | None) -> None:
@@ -27,14 +27,14 @@ class Reading:
 
     @property
     def factor_values(self) -> Tensor:
-        """Factors as they are, not binned, (B, K)."""
+        """Factors without binning, (B, K)."""
         if not self._factors.shape[1]:
             raise ValueError("the data has no factors to compare codes with")
         return self._factors
 
     @property
     def factors(self) -> Tensor:
-        """Factors as indices, (B, K); without a datamodule whatever the labels are."""
+        """Factors as indices, (B, K); the labels if there is no datamodule."""
         return self.factor_values if self._names is None else as_indices(self.factor_values)
 
     @property
@@ -46,7 +46,7 @@ class Reading:
         return self.factors[:, columns[0]]
 
     def known(self, reads: Sequence[str]) -> Tensor:
-        """Images of which all is known that a score reads, (B,) bool."""
+        """Mask of images with all values that a score reads, (B,) bool."""
         known = torch.ones(len(self._factors), dtype=torch.bool, device=self._factors.device)
         if self._names is not None and {"factors", "factor_values"} & set(reads):
             known &= (self._factors >= 0).all(1)
@@ -63,7 +63,7 @@ class Reading:
         return self.factors[:, [names.index("row"), names.index("column")]]
 
     def update(self, metric: Metric, training: bool = False) -> None:
-        """Add the batch to a score, of training images to what it is fitted on; what is not known counts nowhere."""
+        """Add the batch to a score; training images go to its training rows. Unknown values are ignored."""
         reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
         purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
         tables = [getattr(self, name) for name in reads]
@@ -82,11 +82,11 @@ def categorical(data: NamesFactors | None) -> tuple[int, ...]:
 
 
 def bind_known(metric: Metric, **known: tuple[Any, ...]) -> None:
-    """Tell a score what model and data determine, where its constructor left that empty.
+    """Set score arguments that follow from model and data, unless already given.
 
     Args:
-        metric: A shell of `vaezoo.metrics`, or any other metric, which stays as it is.
-        known: Arguments by name, say the class counts of the discrete latents.
+        metric: A metric of `vaezoo.metrics`; any other metric stays unchanged.
+        known: Arguments by name, e.g. the class counts of the discrete latents.
     """
     if isinstance(metric, ScoreMetric):
         arguments = inspect.signature(metric.score).parameters

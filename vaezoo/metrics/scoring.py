@@ -1,4 +1,4 @@
-"""One score of one pool, with its interval and its definition."""
+"""Compute a score with its interval and its definition."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ FEW = 50  # resamples: with fewer, the tails of the percentiles would be single 
 
 
 class Result(NamedTuple):
-    """What one metric says.
+    """Result of one metric.
 
     Attributes:
         scores: Its scores by name, seeds included.
-        intervals: 95 % intervals of them; none where none was asked for.
-        definition: What was computed and how, as plain data.
+        intervals: 95 % confidence intervals; empty if not requested.
+        definition: How it was computed, as plain data.
     """
 
     scores: Scores
@@ -39,8 +39,8 @@ class Evaluation(NamedTuple):
 
     Attributes:
         results: By metric.
-        skipped: Why a metric does not fit the model or the data.
-        images: Size of the pool.
+        skipped: Reason for each metric that does not apply.
+        images: Number of images scored.
     """
 
     results: dict[str, Result]
@@ -50,7 +50,7 @@ class Evaluation(NamedTuple):
 
 @contextmanager
 def fitting(name: str, skipped: dict[str, str] | None) -> Iterator[None]:
-    """Name the metric in its errors, or write the error down and go on where there is a place for it."""
+    """Prefix errors with the metric's name, or record them and continue."""
     try:
         yield
     except ValueError as error:
@@ -60,10 +60,10 @@ def fitting(name: str, skipped: dict[str, str] | None) -> Iterator[None]:
 
 
 def warn_of_few(counts: Mapping[str, tuple[int, int]]) -> None:
-    """Warn of scores from fewer images than they want, in one line for all that want the same.
+    """Warn of scores from too few images, one line per required number.
 
     Args:
-        counts: Images that were scored, and images wanted (`ScoreMetric.wants`), by the score's name.
+        counts: Images scored and images required (`ScoreMetric.wants`), by score name.
     """
     few: dict[tuple[int, int], list[str]] = {}
     for name, (images, wanted) in counts.items():
@@ -71,12 +71,13 @@ def warn_of_few(counts: Mapping[str, tuple[int, int]]) -> None:
             few.setdefault((images, wanted), []).append(name)
     for (images, wanted), names in few.items():
         rank_zero_warn(
-            f"{', '.join(names)}: {images:,} images are too few to rely on; give {wanted:,} or more", stacklevel=4
+            f"{', '.join(names)}: {images:,} images are too few for a reliable score; use {wanted:,} or more",
+            stacklevel=4,
         )
 
 
 def warned_of_few(evaluation: Evaluation) -> Evaluation:
-    """The evaluation itself, once its scores from too few images are warned of."""
+    """Return the evaluation after warning of scores from too few images."""
     counts = {}
     for label, result in evaluation.results.items():
         fitted_on = result.definition.get("fitted_on", {}).get("images", evaluation.images)
@@ -87,7 +88,7 @@ def warned_of_few(evaluation: Evaluation) -> Evaluation:
 
 
 def labelled(result: Result, chosen: Chosen) -> Result:
-    """Name scores of some latent groups so that those of others may stand beside them."""
+    """Add latent groups to score names, to tell them from scores of other groups."""
     if chosen.latents is None:
         return result
 
@@ -100,10 +101,9 @@ def labelled(result: Result, chosen: Chosen) -> Result:
 
 
 def score(shell: ScoreMetric, resamples: int, seed: int) -> Result:
-    """Compute what a shell has gathered, with intervals.
+    """Compute a metric with intervals.
 
-    A score that holds images out is drawn anew from either part among itself: a copy of a training image must not
-    come up in the test.
+    Training and test rows are resampled separately: a copy of a training image must not appear in the test set.
     """
     arguments = inspect.signature(shell.score).parameters
     scores = shell.scores()
@@ -124,7 +124,7 @@ def score(shell: ScoreMetric, resamples: int, seed: int) -> Result:
 
 
 def definition(function: Callable[..., Scores]) -> dict[str, Any]:
-    """Name a function of `vaezoo.metrics.functional`, what it computes, and all its arguments."""
+    """Describe a score: its function in `vaezoo.metrics.functional`, what it computes, and all arguments."""
     inner = function.func if isinstance(function, partial) else function
     defaults = {name: argument.default for name, argument in inspect.signature(function).parameters.items()}
     return {

@@ -14,8 +14,8 @@ class MIG(PoolMetric):
     """Mutual information gap (Chen et al., 2018).
 
     Args:
-        variant: "reference" cuts a latent into `num_bins`; "adaptive" into as many bins as a factor has values, where
-            those are more, so that such a factor can score 1.
+        variant: "reference" cuts a latent into `num_bins` bins; "adaptive" uses one bin per factor value if there are
+            more values than bins, so such a factor can score 1.
         num_bins: Bins of a continuous latent.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
@@ -35,10 +35,10 @@ class SAP(PoolMetric):
     Args:
         variant: "dip" is the paper's R² and balanced accuracy; "reference" is the linear SVM of the reference library,
             which depends on the scale of the codes.
-        categorical: Columns of the factors that are categories ("dip"; "reference" takes all for categories).
+        categorical: Columns of categorical factors ("dip"; "reference" treats all as categories).
         threshold: Latents with a smaller standard deviation are inactive ("dip").
-        groups: Continuous latents, by column, that are scored as one ("dip").
-        correlation: Latents that correlate by this much or more are scored as one ("dip").
+        groups: Columns of continuous latents to score as one ("dip").
+        correlation: Latents with at least this correlation are scored as one ("dip").
         test_fraction: Share of the rows held out ("reference").
         seed: Seed of that split ("reference").
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
@@ -71,7 +71,7 @@ class DCI(PoolMetric):
         variant: "fast" boosts trees on binned codes; "reference" is scikit-learn's `GradientBoostingClassifier`.
         test_fraction: Share of the rows held out for informativeness.
         seed: Seed of the split and of the trees.
-        jobs: Factors that are fitted at a time, in threads; -1 is one a core.
+        jobs: Number of factors fitted in parallel threads; -1 is one per core.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
 
@@ -94,12 +94,12 @@ class FactorVAEScore(PoolMetric):
 
     Args:
         variant: "reference" draws votes from the pool and scores the map on fresh ones; "parted" cuts the pool into
-            batches of one factor value and scores the map on the votes it was fitted on, without those that inactive
-            latents win, as PartedVAE does; "parted_pruned" is the same with votes of active latents alone.
-        votes: Votes that the map is fitted on ("reference").
-        test_votes: Votes that it is scored on ("reference").
-        batch: Rows of a vote; defaults to 64, or 100 for "parted" and "parted_pruned".
-        threshold: Least standard deviation of an active latent; defaults to 0.05, or 0.1 for those two.
+            batches of one factor value and scores the map on its training votes, without votes won by inactive latents,
+            as PartedVAE does; in "parted_pruned" only active latents vote.
+        votes: Votes to fit the map ("reference").
+        test_votes: Votes to score it ("reference").
+        batch: Rows per vote. Defaults to 64, or 100 for "parted" and "parted_pruned".
+        threshold: Smallest standard deviation of an active latent. Defaults to 0.05, or 0.1 for those two.
         seed: Seed of the votes.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
@@ -134,11 +134,11 @@ class BetaVAEScore(PoolMetric):
     """BetaVAE score (Higgins et al., 2017), called Z-diff by DIP-VAE.
 
     Args:
-        variant: "reference" is logistic regression, which depends on the scale of the codes; "standardised" is the
-            same on codes of unit variance; "dip" is the linear SVM of DIP-VAE, "dip_continuous" the same without
-            factors that are categories.
-        points: Points that the classifier is fitted on.
-        test_points: Points that it is scored on.
+        variant: "reference" is logistic regression, which depends on the scale of the codes; "standardised" is the same
+            on codes of unit variance; "dip" is the linear SVM of DIP-VAE; "dip_continuous" is the same without
+            categorical factors.
+        points: Training points of the classifier.
+        test_points: Test points.
         pairs: Pairs averaged into one point.
         seed: Seed of the pairs.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
@@ -164,7 +164,7 @@ class Modularity(PoolMetric):
     """Modularity (Ridgeway and Mozer, 2018).
 
     Args:
-        variant: "reference" averages over all latents, a constant one counting 0; "active" leaves constants out.
+        variant: "reference" averages over all latents, constant ones count as 0; "active" ignores constant latents.
         num_bins: Bins of a continuous latent.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """

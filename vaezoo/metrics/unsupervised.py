@@ -22,7 +22,7 @@ class GaussianTotalCorrelation(CodeMetric):
 
 
 class GaussianWassersteinCorrelation(CodeMetric):
-    """Squared Wasserstein distance of that Gaussian from one with independent latents.
+    """Squared Wasserstein distance of a Gaussian fitted to the codes from one with independent latents.
 
     Args:
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
@@ -80,7 +80,7 @@ class UDR(Metric):
     Args:
         variant: Similarity of two latents: "lasso" coefficients or "spearman" rank correlation.
         alpha: Penalty of the lasso.
-        kl_threshold: Latents with less KL divergence than this are left out; None keeps them all.
+        kl_threshold: Ignore latents with a smaller KL divergence. None keeps all.
     """
 
     is_differentiable = False

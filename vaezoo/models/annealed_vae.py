@@ -16,10 +16,10 @@ class AnnealedVAE(VAE):
     Args:
         image_shape: Channels, height and width.
         latent_dim: Number of latent dimensions.
-        gamma: Weight of the distance between KL and capacity.
+        gamma: Weight of the gap between KL and capacity.
         max_nats: Capacity at the end of the ramp.
         steps: Training batches over which the capacity rises.
-        regularizers: Further terms by name; one called "capacity_z" replaces the model's own.
+        regularizers: Extra terms by name. A term named "capacity_z" replaces the built-in one.
         options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 

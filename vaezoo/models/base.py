@@ -1,4 +1,4 @@
-"""The base of every model: an autoencoder and an ordered dictionary of regularizers, and how the two are trained."""
+"""Base class of every model: an autoencoder plus an ordered dictionary of regularizers, and how to train them."""
 
 from collections.abc import Mapping, MutableMapping, Sized
 from typing import Any, ClassVar, TypedDict
@@ -20,7 +20,7 @@ from vaezoo.types import AnyBatch, Batch, Forward, Term, indices
 
 
 class VAEOptions(TypedDict, total=False):
-    """Arguments that every model passes on to `VAE`."""
+    """Arguments that every model forwards to `VAE`."""
 
     network: Network | None
     likelihood: Likelihood
@@ -30,22 +30,22 @@ class VAEOptions(TypedDict, total=False):
 
 
 class VAE(Autoencoder, Receiver, Logged):
-    """Variational autoencoder (Kingma & Welling, 2014); with other latents and regularizers, any model of the zoo.
+    """Variational autoencoder (Kingma & Welling, 2014), and the base class of every model in the zoo.
 
-    A paper is a subclass that names its latents and its regularizers. Loaders may yield whatever `Batch.of` takes:
-    images, (images, labels), mappings or a `Batch`, as floats in [0, 1] or as bytes.
+    A paper is a subclass that names its latents and its regularizers. DataLoaders may yield anything `Batch.of`
+    accepts: images, (images, labels), mappings or a `Batch`; pixels are floats in [0, 1] or bytes.
 
     Args:
         image_shape: Channels, height and width.
-        latents: Latent groups by name; 10 Gaussian dimensions called "z" where None.
-        regularizers: Terms beside the reconstruction, by name. Defaults to plain KL.
-        network: Encoder and decoder; `BurgessNetwork` where None.
-        likelihood: Distribution of pixels given latents. The decoder's output goes through a sigmoid for all of them.
-        lr: Adam's learning rate.
-        likelihood_variance: σ² of the "gaussian" likelihood; it weighs the reconstruction by 1/σ².
-        optimizer: From parameters to their optimizer, say `functools.partial(torch.optim.Adagrad, lr=0.01)`; in YAML
-            `{class_path: torch.optim.Adagrad, init_args: {lr: 0.01}}`. Its learning rate counts, not `lr`; terms with
-            parameters keep their own options. Defaults to Adam.
+        latents: Latent groups by name. Defaults to 10 Gaussian dimensions named "z".
+        regularizers: Loss terms besides the reconstruction, by name. Defaults to the plain KL.
+        network: Encoder and decoder. Defaults to `BurgessNetwork`.
+        likelihood: Distribution of pixels given latents. All of them apply a sigmoid to the decoder output.
+        lr: Learning rate of Adam.
+        likelihood_variance: σ² of the "gaussian" likelihood. The reconstruction is weighted by 1/σ².
+        optimizer: Callable from parameters to an optimizer, e.g. `functools.partial(torch.optim.Adagrad, lr=0.01)`; in
+            YAML `{class_path: torch.optim.Adagrad, init_args: {lr: 0.01}}`. Its learning rate overrides `lr`.
+            Regularizers with parameters keep their own options. Defaults to Adam.
     """
 
     paper: ClassVar[str] = "Kingma & Welling, 2014"
@@ -88,17 +88,17 @@ class VAE(Autoencoder, Receiver, Logged):
         self._attach()
 
     def add_regularizer(self, name: str, regularizer: Regularizer) -> None:
-        """Add or replace a term; the checkpoint remembers it, so loading needs no mention of it."""
+        """Add or replace a loss term. Checkpoints store it, so loading needs no extra argument."""
         regularizer.attach(self)
         self.regularizers[name] = regularizer.to(self.device)
         self.hparams["regularizers"] = {**(self.hparams.get("regularizers") or {}), name: plain(regularizer, name)}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Note which class wrote the checkpoint, for `vaezoo.load`, and the number of images that it was trained on."""
+        """Store the model class, for `vaezoo.load`, and the number of training images."""
         checkpoint["model_class"], checkpoint["dataset_size"] = self.spec["class_path"], self.dataset_size
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Build the regularizers that were added to the model that wrote the checkpoint."""
+        """Rebuild the regularizers that had been added to the saved model."""
         saved = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}).get("regularizers") or {}
         for name, spec in saved.items():
             if name not in self.regularizers:
@@ -107,17 +107,17 @@ class VAE(Autoencoder, Receiver, Logged):
 
     @classmethod
     def update_arguments(cls, arguments: MutableMapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
-        """Bring constructor arguments of an earlier version up to date, in place; the checkpoint tells the version."""
+        """Update constructor arguments written by an earlier version, in place. The checkpoint holds the version."""
 
     def on_train_start(self) -> None:
-        """Tell the terms how many images there are."""
+        """Tell the terms the number of training images."""
         images = getattr(self.trainer.train_dataloader, "dataset", None)
         # A run of 0.1.0 did not know, and goes on as it began.
         if isinstance(images, Sized) and (self.dataset_size is not None or not self.step):
             self._attach(len(images))
 
     def forward(self, batch: Batch) -> Forward:
-        """Encode, sample, let regularizers change the sample, decode; in evaluation the sample is the mode."""
+        """Encode, sample, let regularizers edit the sample, decode. In evaluation the sample is the mode."""
         posterior, sample = self.infer(batch.x, batch.y)
         if self.training:
             for regularizer in self._terms().values():
@@ -125,10 +125,10 @@ class VAE(Autoencoder, Receiver, Logged):
         return Forward(posterior, sample, *self.decode_with_labels(sample), self.encode)
 
     def terms(self, batch: AnyBatch) -> dict[str, Term]:
-        """Named summands of the loss: "recon" and one entry a regularizer.
+        """Named loss terms: "recon" and one per regularizer.
 
-        In training, supervised terms read the labelled images and every other term the rest. Where all images are
-        labelled they are encoded twice: without labels for the other terms, and with them.
+        In training, supervised terms read the labelled images; all other terms read the rest. If every image is
+        labelled, the batch is encoded twice: without labels for the other terms, and with labels.
         """
         batch, split = self.receive(batch), False
         if self.training:
@@ -139,11 +139,11 @@ class VAE(Autoencoder, Receiver, Logged):
         return self.objective(batch, _rows(batch) if split else None)
 
     def objective(self, batch: Batch, rows: Mapping[bool, Tensor] | None) -> dict[str, Term]:
-        """All that a step computes before its backward pass, from the batch to the terms.
+        """Forward half of a training step: from the batch to the loss terms.
 
         Args:
             batch: The images and labels.
-            rows: Indices of the images that terms read, by whether they are supervised; all images where None.
+            rows: Indices of the images read by supervised (True) and other (False) terms. Defaults to all images.
         """
         out = self(batch)
         with torch.autocast(batch.x.device.type, enabled=False):  # loss maths stays in float32
@@ -156,25 +156,25 @@ class VAE(Autoencoder, Receiver, Logged):
         return terms
 
     def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
-        """−log p(x|z), the batch mean."""
+        """−log p(x|z), averaged over the batch."""
         x = full_precision(batch.x)
         return Term(reconstruction(out.reconstruction, x, self.likelihood, self.likelihood_variance).mean(), {})
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Make the batch's noise a function of seed, rank and batch; Lightning restores the number of the batch."""
+        """Seed the batch's noise from seed, rank and batch number, which Lightning restores on resume."""
         super().on_train_batch_start(batch, batch_idx)
         seed_batch(self.trainer.global_rank, self.trainer.fit_loop.total_batch_idx, self.device)
 
     def on_validation_batch_start(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Let terms that draw in evaluation, as a permutation, draw the same each time."""
+        """Seed the noise of terms that draw in evaluation, such as permutations, so each evaluation repeats."""
         seed_batch(self.trainer.global_rank, batch_idx, self.device, dataloader_idx)
 
     def on_test_batch_start(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
-        """The same, for a test."""
+        """Same as in validation."""
         seed_batch(self.trainer.global_rank, batch_idx, self.device, dataloader_idx)
 
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
-        """Loss of one batch, which counts as one step; needs no Trainer."""
+        """Loss of one batch; advances `step` by one. Works without a Trainer."""
         loss = self._logged_loss(batch, "train")
         self.step = self.step + 1  # not in place: the backward pass may still read the old one
         return loss
@@ -192,7 +192,7 @@ class VAE(Autoencoder, Receiver, Logged):
         return self.codes(self.receive(batch))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam, or what `optimizer` says; regularizers with parameters of their own get their own options."""
+        """Adam, or the given `optimizer`. Regularizers with parameters get their own options."""
         own = {id(p) for regularizer in self._terms().values() for p in regularizer.parameters()}
         groups: list[dict[str, Any]] = [{"params": [p for p in self.parameters() if id(p) not in own]}]
         for regularizer in self._terms().values():

@@ -11,13 +11,13 @@ from vaezoo.regularizers import KL, Regularizer
 
 
 class BetaVAE(VAE):
-    """β-VAE (Higgins et al., 2017): a heavier KL presses the latents towards independence.
+    """β-VAE (Higgins et al., 2017): a KL weight above 1 pushes the latents towards independence.
 
     Args:
         image_shape: Channels, height and width.
         latent_dim: Number of latent dimensions.
         beta: Weight of the KL.
-        regularizers: Further terms by name; one called "kl" replaces the model's own.
+        regularizers: Extra terms by name. A term named "kl" replaces the built-in one.
         options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 

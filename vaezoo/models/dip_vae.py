@@ -19,10 +19,10 @@ class DIPVAE(VAE):
         latent_dim: Number of latent dimensions.
         variant: "i" or "ii".
         lambda_od: Off-diagonal weight.
-        lambda_d: Diagonal weight; the paper's multiple of lambda_od for 2D Shapes where None (10 for I, 1 for II).
-        lambda_3: Weight of the third central moments; the paper takes 200 for II on 2D Shapes.
-        momentum: Share of the minibatch in a running covariance (footnote 4); 1 for the minibatch alone.
-        regularizers: Further terms by name; "kl" and "covariance" replace the model's own.
+        lambda_d: Diagonal weight. Defaults to the paper's multiple of lambda_od for 2D Shapes (10 for I, 1 for II).
+        lambda_3: Weight of the third central moments. The paper uses 200 for II on 2D Shapes.
+        momentum: Weight of the minibatch in the running covariance (footnote 4). 1 uses the minibatch alone.
+        regularizers: Extra terms by name. "kl" and "covariance" replace the built-in ones.
         options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 

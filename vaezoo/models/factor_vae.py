@@ -11,15 +11,15 @@ from vaezoo.regularizers import KL, DiscriminatedTotalCorrelation, Regularizer
 
 
 class FactorVAE(VAE):
-    """FactorVAE (Kim & Mnih, 2018, Eq. 2): ELBO plus γ times the total correlation that a discriminator estimates.
+    """FactorVAE (Kim & Mnih, 2018, Eq. 2): ELBO plus γ times the total correlation, estimated by a discriminator.
 
     Args:
         image_shape: Channels, height and width.
         latent_dim: Number of latent dimensions.
         gamma: Weight of the total correlation.
         discriminator_width: Units of each of the discriminator's six hidden layers.
-        discriminator_lr: Its learning rate.
-        regularizers: Further terms by name; "kl" and "tc" replace the model's own.
+        discriminator_lr: Learning rate of the discriminator.
+        regularizers: Extra terms by name. "kl" and "tc" replace the built-in ones.
         options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 

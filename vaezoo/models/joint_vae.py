@@ -1,4 +1,4 @@
-"""JointVAE: continuous and discrete factors side by side."""
+"""JointVAE: continuous and discrete factors together."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -18,10 +18,10 @@ from vaezoo.types import Batch, Forward, Term
 
 
 class JointVAE(VAE):
-    """JointVAE (Dupont, 2018, Eq. 7): separate capacities for continuous latents "z" and discrete ones "c".
+    """JointVAE (Dupont, 2018, Eq. 7): separate capacities for continuous latents "z" and discrete latents "c".
 
-    Departs from the paper, as the released code does: the loss is divided by the number of pixels, and channels are
-    averaged in the reconstruction. `scaling="paper"` sums over channels and pixels and divides by nothing.
+    Departs from the paper, as the released code does: the loss is divided by the number of pixels, and the
+    reconstruction is averaged over channels. `scaling="paper"` sums over channels and pixels and does not divide.
 
     Args:
         image_shape: Channels, height and width.
@@ -31,13 +31,13 @@ class JointVAE(VAE):
         gamma_z: Weight of the gap between the continuous KL and its capacity.
         gamma_c: Weight of the gap between the discrete KL and its capacity.
         max_nats_z: Continuous capacity at the end of the ramp.
-        max_nats_c: Discrete capacity at the end of the ramp; Σ log K is as far as it gets.
+        max_nats_c: Discrete capacity at the end of the ramp, capped at Σ log K.
         steps: Training batches over which the capacities rise.
         scaling: "released" or "paper".
-        auxiliary: Number of classes of discrete variables "aux" that the decoder does not read and no capacity limits;
-            not in the paper. They give `ViewAgreement` finer classes to learn features from (over-clustering; Ji et
-            al., 2019, Sec. 3.2).
-        regularizers: Further terms by name; "capacity_z" and "capacity_c" replace the model's own.
+        auxiliary: Number of classes of each auxiliary discrete variable "aux" (not in the paper). The decoder does not
+            read them and no capacity limits them. They give `ViewAgreement` finer classes to learn features from
+            (over-clustering; Ji et al., 2019, Sec. 3.2).
+        regularizers: Extra terms by name. "capacity_z" and "capacity_c" replace the built-in ones.
         options: `network` (`JointVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as
             in `VAE`.
     """
@@ -81,11 +81,11 @@ class JointVAE(VAE):
 
     @classmethod
     def from_released(cls, path: str | Path, specs: str | Path) -> Self:
-        """The model that the author's released weights hold, at the end of its capacities' rise.
+        """Load the author's released weights; the capacities are at the end of their ramp.
 
         Args:
-            path: A `model.pt` of the released code; nothing in it is executed.
-            specs: The `specs.json` beside it.
+            path: A `model.pt` of the released code. Nothing in it is executed.
+            specs: The matching `specs.json`.
         """
         weights = read_released(Path(path))
         arguments = released_arguments(Path(specs), weights)
@@ -98,7 +98,7 @@ class JointVAE(VAE):
         return model.eval()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take the paper's network for small images where a checkpoint of version 0.1.0 holds it without naming it."""
+        """Select the paper's small-image network for 0.1.0 checkpoints, which hold it without naming it."""
         super().on_load_checkpoint(checkpoint)
         found, own = checkpoint["state_dict"].get("encoder.2.weight"), self.encoder.state_dict().get("2.weight")
         if self.hparams.get("network") is None and found is not None and own is not None and found.shape != own.shape:
@@ -107,7 +107,7 @@ class JointVAE(VAE):
             self.hparams["network"] = network.spec
 
     def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
-        """−log p(x|z), scaled; the unscaled nats are logged."""
+        """Scaled −log p(x|z). The unscaled nats are logged."""
         nats = super().reconstruction_term(out, batch).loss
         return Term(self.reconstruction_scale * nats, {"nats": nats})
 
@@ -119,7 +119,7 @@ class JointVAE(VAE):
 
     @torch.no_grad()
     def sample_class(self, n: int, k: int, variable: int = 0) -> Tensor:
-        """Images of class k of one discrete variable, all else drawn from the prior (Fig. 4), (n, C, H, W)."""
+        """Images of class k of one discrete variable; the rest is sampled from the prior (Fig. 4), (n, C, H, W)."""
         group, sample = self._discrete(), self.draw(n)
         return self.decode(sample | {"c": group.choose(sample["c"], variable, k)}).sigmoid()
 

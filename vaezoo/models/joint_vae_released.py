@@ -1,4 +1,4 @@
-"""The weights that JointVAE's author released, read into our layers."""
+"""Load the weights that JointVAE's author released."""
 
 import json
 import pickle
@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 
 def released_arguments(specs: Path, weights: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Arguments of the `JointVAE` that a released `specs.json` and its weights describe.
+    """`JointVAE` arguments from a released `specs.json` and its weights.
 
     Args:
-        specs: The JSON file: "latent_spec", and for each kind of latents a capacity [from, to, steps, gamma].
-        weights: The weights, from which channels and size of the images follow.
+        specs: The JSON file: "latent_spec", and a capacity [from, to, steps, gamma] for each kind of latent.
+        weights: The weights; they determine the number of channels and the image size.
     """
     try:
         fields = json.loads(specs.read_text())
@@ -41,7 +41,7 @@ def released_arguments(specs: Path, weights: Mapping[str, Tensor]) -> dict[str, 
 
 
 def read_released(path: Path) -> dict[str, Tensor]:
-    """Released weights by name: tensors alone, nothing in the file is executed."""
+    """Released weights by name. Loads tensors only; nothing in the file is executed."""
     try:
         weights = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
@@ -60,7 +60,7 @@ def read_released(path: Path) -> dict[str, Tensor]:
 def copy_released(weights: Mapping[str, Tensor], model: nn.Module) -> None:
     """Copy released weights into a `JointVAE`, whose parameters are in the same order.
 
-    Our heads join those of the released code: means and log-variances in one layer, all variables' classes in another.
+    Our heads merge the released ones: means and log-variances in one layer, the classes of all variables in another.
     """
 
     def layers(*parts: str) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""LaRVAE: label replacement, and the semi-supervised baselines that it contains."""
+"""LaRVAE: label replacement, and its semi-supervised baselines."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -23,22 +23,22 @@ LR = 1e-4  # Sec. 5, Baselines
 class LaRVAE(VAE):
     """LaRVAE (Nie et al., 2020, Eq. 7): L_unsup + α'·L_recon + τ·L_rep, with L_recon = ‖μ_y(x) − y‖².
 
-    Latent group "y" stands for the labels, "z" for the nuisance; the decoder reads them side by side. L_unsup is read
-    from images of all the data, the other two from labelled ones. At τ = 0 this is SS-β-VAE, SS-β-TCVAE or SS-FactorVAE
-    (Locatello et al., 2020), by what `unsupervised` holds. The paper's p(x|y, z) is Gaussian (Eq. 9):
-    `likelihood="gaussian"`, whose σ² it leaves unsaid. Pixels are Bernoulli by default, as in L_unsup's own papers.
+    Latent group "y" holds the labels, "z" the nuisance; the decoder reads both, concatenated. L_unsup reads all images,
+    the other two terms read labelled images. At τ = 0 this is SS-β-VAE, SS-β-TCVAE or SS-FactorVAE (Locatello et al.,
+    2020), depending on `unsupervised`. The paper's p(x|y, z) is Gaussian (Eq. 9), with an unstated σ²: use
+    `likelihood="gaussian"`. The default is Bernoulli, as in the papers behind L_unsup.
 
     Args:
         image_shape: Channels, height and width.
-        label_dim: Number of labels. The command line takes it from the data.
-        nuisance_dim: Latent dimensions beside the labels.
+        label_dim: Number of labels. The CLI reads it from the data.
+        nuisance_dim: Latent dimensions besides the labels.
         tau: Weight of the label replacement.
-        alpha: Weight of the label reconstruction, the paper's α', on which it is silent.
-        label_loss: "mse", or "bce" on sigmoid(μ_y(x)), as in `LabelReconstruction`. With "bce" the group "y" holds
-            logits while label replacement decodes labels as they are: it is meant for the baselines, at τ = 0.
-        unsupervised: Terms of L_unsup beside the reconstruction, over both groups unless they name one. Defaults to
-            those of β-TCVAE at β = 6.
-        regularizers: Further terms by name; "labels" and "replacement" replace the model's own.
+        alpha: Weight of the label reconstruction, the paper's α'. The paper gives no value.
+        label_loss: "mse", or "bce" on sigmoid(μ_y(x)), as in `LabelReconstruction`. "bce" is meant for the baselines,
+            at τ = 0: group "y" then holds logits, but label replacement decodes the raw labels.
+        unsupervised: Terms of L_unsup besides the reconstruction. They read both groups unless they name one. Defaults
+            to β-TCVAE at β = 6.
+        regularizers: Extra terms by name. "labels" and "replacement" replace the built-in ones.
         options: `network` (`LaRVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` (1e-4 by default) and
             `optimizer`, as in `VAE`.
     """
@@ -81,7 +81,7 @@ class LaRVAE(VAE):
             rank_zero_warn('no unsupervised term reads "y": leave latent out to read "y" and "z", as "z" did in 0.1.0')
 
     def terms(self, batch: AnyBatch) -> dict[str, Term]:
-        """Named summands of the loss; labels must be as many as the model was built for."""
+        """Named loss terms. Checks that the batch has `label_dim` labels."""
         batch = self.receive(batch)
         labels = batch.y.shape[1]
         if labels and labels != self.label_dim:
@@ -95,25 +95,25 @@ class LaRVAE(VAE):
 
     @torch.no_grad()
     def infer_labels(self, x: Tensor) -> Tensor:
-        """Labels of images: μ_y(x), or its sigmoid where the label loss is "bce", (B, label_dim)."""
+        """Labels inferred from images: μ_y(x), or its sigmoid with the "bce" label loss, (B, label_dim)."""
         return self.labels_of(self.encode(x))
 
     def labels_of(self, posterior: Mapping[str, Posterior]) -> Tensor:
-        """Labels of images whose posteriors are known, (B, label_dim)."""
+        """Labels inferred from posteriors, (B, label_dim)."""
         return self.labels_from(posterior["y"].code())
 
     def labels_from(self, mean: Tensor) -> Tensor:
-        """Labels that μ_y(x) stands for, (B, label_dim)."""
+        """Labels encoded by μ_y(x), (B, label_dim)."""
         term = self.regularizers["labels"]
         return term.labels(mean) if isinstance(term, LabelReconstruction) else mean
 
     @torch.no_grad()
     def generate(self, labels: Tensor, nuisance: Tensor | None = None) -> Tensor:
-        """Images that have these labels, in [0, 1], (B, C, H, W).
+        """Generate images with the given labels, in [0, 1], (B, C, H, W).
 
         Args:
-            labels: (B, label_dim), each from 0 to 1.
-            nuisance: (B, nuisance_dim); the prior's mean where None.
+            labels: (B, label_dim), each in [0, 1].
+            nuisance: (B, nuisance_dim). Defaults to the prior mean.
         """
         if labels.ndim != 2 or labels.shape[1] != self.label_dim:
             raise ValueError(f"labels must have shape (B, {self.label_dim}), not {tuple(labels.shape)}")
@@ -122,14 +122,14 @@ class LaRVAE(VAE):
         return self.decode({"y": labels, "z": nuisance}).sigmoid()
 
     def labels_walk(self, labels: Tensor, steps: int = 5) -> Tensor:
-        """Copies of labels (B, K) in which one label at a time goes from 0 to 1 (Fig. 4), (B, K, S, K)."""
+        """Copies of labels (B, K) with one label at a time swept from 0 to 1 (Fig. 4), (B, K, S, K)."""
         walked = labels[:, None, None].repeat(1, self.label_dim, steps, 1)
         for k in range(self.label_dim):
             walked[:, k, :, k] = torch.linspace(0, 1, steps, device=labels.device)
         return walked
 
     def _check_first(self, batch: Batch) -> None:
-        """Once, as it waits for the device."""
+        """Check the first batch only: the check syncs with the device."""
         term, known = self.regularizers["labels"], batch.y[~batch.y.isnan()]
         if (
             isinstance(term, LabelReconstruction)
@@ -139,15 +139,15 @@ class LaRVAE(VAE):
             raise ValueError("label_loss: bce needs labels in [0, 1]: set data.label_form to rank")
         if (known > 1).any():
             rank_zero_warn(
-                f"labels go up to {known.max().item():g}, as class indices do, and LaRVAE's go from 0 to 1: set "
-                "data.label_form to onehot for classes, to rank for what has an order"
+                f"labels go up to {known.max().item():g}, like class indices, but LaRVAE needs labels in [0, 1]: set "
+                "data.label_form to onehot for classes, to rank for ordered factors"
             )
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]  # Lightning's is no plain classmethod
         cls, checkpoint_path: Any, map_location: Any = None, **options: Any
     ) -> Self:
-        """As every model's; one of 0.1.0 is built with arguments that are up to date."""
+        """Load a checkpoint; arguments written by 0.1.0 are updated first."""
         options = updated_arguments(checkpoint_path, cls.CHECKPOINT_HYPER_PARAMS_KEY) | options
         return super().load_from_checkpoint(checkpoint_path, map_location, **options)
 

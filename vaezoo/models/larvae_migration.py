@@ -1,4 +1,4 @@
-"""LaRVAE checkpoints of version 0.1.0, in which labels and nuisance were one latent group called "z"."""
+"""LaRVAE checkpoints of version 0.1.0, where labels and nuisance shared one latent group "z"."""
 
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -33,7 +33,7 @@ def read_both_groups(arguments: MutableMapping[str, Any]) -> None:
 
 
 def updated_arguments(path: Any, key: str) -> dict[str, Any]:
-    """Those arguments under the key of a checkpoint file that another version read differently; none of today's."""
+    """Updated arguments from the given key of a 0.1.0 checkpoint; empty for other checkpoints."""
     if not isinstance(path, (str, Path)) or not Path(path).is_file():
         return {}
     checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)

@@ -11,24 +11,24 @@ from vaezoo.models.lightning_private import has_trainer, reads_training_values
 
 
 class Logged(LightningModule):
-    """A LightningModule whose training values are logged in the steps that are written or shown, and in no other.
+    """A LightningModule that logs training values only in steps that a logger writes or a progress bar shows.
 
     Attributes:
-        latest: Summands of the loss in this training batch, by name, logged or not; on the model's device.
+        latest: Loss terms of this training batch by name, logged or not, on the model's device.
     """
 
     latest: Mapping[str, Tensor] = {}
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Forget the batch before."""
+        """Forget the previous batch."""
         self.latest = {}
 
     def log_training(self, terms: Mapping[str, Tensor], details: Mapping[str, Tensor], size: int) -> None:
-        """Keep the summands of a training loss, and log them where they are read.
+        """Keep the terms of a training loss; log them if anything reads them.
 
         Args:
-            terms: The loss and its summands, for the progress bar too.
-            details: What else is known of them.
+            terms: The loss and its terms; also shown in the progress bar.
+            details: Further values to log.
             size: Number of images.
         """
         self.latest = {**self.latest, **{name: value.detach() for name, value in terms.items()}}
@@ -40,7 +40,7 @@ class Logged(LightningModule):
             self.log_dict(_named("train", details), batch_size=size)
 
     def log_evaluation(self, stage: str, values: Mapping[str, Tensor], size: int) -> None:
-        """Log values of a validation or a test: their means over all images and ranks."""
+        """Log validation or test values, averaged over all images and ranks."""
         if has_trainer(self):
             self.log_dict(_named(stage, values), batch_size=size, sync_dist=True)
 

@@ -1,4 +1,4 @@
-"""Noise of a batch: a pure function of seed, rank and batch."""
+"""Batch noise as a pure function of seed, rank and batch number."""
 
 import os
 import random
@@ -8,18 +8,18 @@ import torch
 
 
 def seed_batch(rank: int, batch: int, device: torch.device, loader: int | None = None) -> None:
-    """Start the random numbers of torch, numpy and Python anew for one batch.
+    """Reseed torch, numpy and Python for one batch.
 
-    A resumed run then draws what an unbroken one draws, from whatever batch on, with no generator's state in the
-    checkpoint (which would have to hold one for each rank and device); and ranks that share a seed, as Lightning's do,
-    draw different noise, as the ELBO's expectation over the global batch asks for (Kingma & Welling, 2014, Eq. 8).
-    Nothing happens where `seed_everything` was not called: whoever seeds by hand is left alone.
+    A resumed run then draws the same noise as an unbroken one, without generator states in the checkpoint (it would
+    need one per rank and device). Ranks that share a seed, as Lightning's do, draw different noise, as the ELBO's
+    expectation over the global batch requires (Kingma & Welling, 2014, Eq. 8). Does nothing unless `seed_everything`
+    was called, so manual seeding keeps working.
 
     Args:
         rank: Global rank.
-        batch: Training batches before this one, over all epochs; in evaluation, its number in the loader.
-        device: Where the model is.
-        loader: Number of the loader in evaluation, which then draws the same each time; None in training.
+        batch: Training batches before this one, over all epochs; in evaluation, the index in the loader.
+        device: Device of the model.
+        loader: Index of the evaluation loader, so each evaluation draws the same noise; None in training.
     """
     seed = os.environ.get("PL_GLOBAL_SEED")
     if seed is None:

@@ -15,9 +15,9 @@ OptimizerCallable = Callable[[Iterable[Any]], Optimizer]
 
 
 def as_callable(optimizer: OptimizerCallable | Mapping[str, Any]) -> OptimizerCallable:
-    """The callable itself, or the one that `vaezoo.specs.plain` made plain data of.
+    """The callable itself, or the one rebuilt from the plain data of `vaezoo.specs.plain`.
 
-    A checkpoint can name optimizers of `torch.optim` alone; nothing is imported for it.
+    A checkpoint can only name optimizers of `torch.optim`; nothing is imported for it.
     """
     if not isinstance(optimizer, Mapping):
         return optimizer
@@ -31,10 +31,10 @@ def as_callable(optimizer: OptimizerCallable | Mapping[str, Any]) -> OptimizerCa
 
 
 def fused(model: LightningModule) -> bool | None:
-    """Whether Adam updates all weights in one kernel: on the CPU, unless Lightning could not clip gradients then.
+    """Whether to use fused Adam: on the CPU, unless that would keep Lightning from clipping gradients.
 
-    A dense network's update takes an eighth of the time, a fifth of the step. Elsewhere PyTorch's choice stands. In
-    mixed precision Lightning refuses to clip what a fused optimizer may have to unscale.
+    Fused, the update of a dense network takes an eighth of the time, a fifth of the step. Elsewhere PyTorch decides. In
+    mixed precision Lightning refuses to clip gradients that a fused optimizer may have to unscale.
     """
     clips = has_trainer(model) and model.trainer.gradient_clip_val and "mixed" in str(model.trainer.precision)
     return True if model.device.type == "cpu" and not clips else None

@@ -1,4 +1,4 @@
-"""What PartedVAE draws: its prior, samples of a class, transfers between images, walks along classes."""
+"""Drawing with PartedVAE: prior curves, class samples, attribute transfer and class traversals."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from vaezoo.nn.mixture import AttendedHead
 
 
 class PartedDrawing(Autoencoder):
-    """An autoencoder of class-independent z, class-related u and classes c, whose mixture p(u|c) is learnt."""
+    """An autoencoder with class-independent z, class-related u, classes c and a learnt mixture p(u|c)."""
 
     @property
     def classes(self) -> ConcreteLatent:
@@ -22,13 +22,13 @@ class PartedDrawing(Autoencoder):
 
     @property
     def mixture(self) -> AttendedHead:
-        """The head of u, which holds p(u|c)."""
+        """The head of u; it holds p(u|c)."""
         head = self.heads["u"]
         assert isinstance(head, AttendedHead)
         return head
 
     def draw(self, n: int) -> dict[str, Tensor]:
-        """Latents from the prior, (n, D) for each group: classes, then u from their components."""
+        """Sample latents from the prior, (n, D) per group: first classes, then u from their components."""
         like = next(self.decoder.parameters())
         c = self.classes.prior(n, like)
         return {"z": self.latents["z"].prior(n, like), "u": self.mixture.draw(c), "c": c}
@@ -41,7 +41,7 @@ class PartedDrawing(Autoencoder):
 
     @torch.no_grad()
     def sample_class(self, n: int, k: int, variable: int = 0) -> Tensor:
-        """Images of class k of one discrete variable, all else drawn from the prior, (n, C, H, W)."""
+        """Images of class k of one discrete variable; the rest is sampled from the prior, (n, C, H, W)."""
         sample = self.draw(n)
         c = self.classes.choose(sample["c"], variable, k)
         return self.decode(sample | {"u": self.mixture.draw(c)}).sigmoid()
@@ -60,11 +60,11 @@ class PartedDrawing(Autoencoder):
         return curves.new_tensor(self.classes.shares[unit // self.mixture.dim])[:, None] * curves
 
     def walkable(self) -> list[str]:
-        """All groups: classes are not decoded, but move u."""
+        """All groups: the decoder does not read classes, but they move u."""
         return list(self.latents)
 
     def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
-        """A class is walked by moving its u to the mean of each component in turn."""
+        """Traverse a class by moving its u to the mean of each component in turn."""
         if name == "c":
             return "u", self.mixture.walk(codes["u"], unit)
         return super().walk(codes, name, unit, values)

@@ -1,4 +1,4 @@
-"""How PartedVAE trains: two optimizers, which take turns within each batch, and their plateau schedulers."""
+"""PartedVAE training: two optimizers that take turns within each batch, with plateau schedulers."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ SUPERVISED, FULL = 0, 1  # the optimizers, in their order
 
 
 class TwoOptimizers(LightningModule):
-    """Manual optimization with a supervised and a full optimizer; only one of the two counts as the Trainer's step.
+    """Manual optimization with a supervised and a full optimizer; the Trainer counts only one of their steps.
 
-    Learning rates are halved on plateaus of the epoch's mean losses, an epoch being as many batches as the loader has.
+    Learning rates are halved when the mean loss of an epoch plateaus. One epoch is one pass over the loader.
     """
 
     epoch_losses: Tensor
@@ -32,8 +32,8 @@ class TwoOptimizers(LightningModule):
 
         Args:
             which: `SUPERVISED` or `FULL`.
-            loss: What to step against.
-            counted: Whether the step is one of the Trainer's, by which `max_steps` goes.
+            loss: Loss to minimise.
+            counted: Whether the step counts towards the Trainer's `max_steps`.
         """
         optimizer = self.optimizers()[which]  # type: ignore[index]  # a list, as there are two
         optimizer.zero_grad()
@@ -48,7 +48,7 @@ class TwoOptimizers(LightningModule):
         self.epoch_losses[which] += torch.stack([loss, torch.ones_like(loss)]).detach().where(loss.isfinite(), 0.0)
 
     def reduce_lr(self) -> None:
-        """At an epoch's end, halve learning rates where the mean loss stopped falling; ranks follow the first one's."""
+        """At the end of an epoch, halve learning rates whose mean loss plateaued. Rank 0 decides."""
         # Not `is_last_batch`, which is off by an epoch in a run that resumes at the end of one.
         if self.trainer.global_step % self.trainer.num_training_batches:
             return
@@ -66,7 +66,7 @@ def plateau_schedulers(
     thresholds: Sequence[float],
     eps: Sequence[float],
 ) -> list[ReduceLROnPlateau]:
-    """A scheduler for each optimizer that halves its learning rate, unless that changes it by less than eps."""
+    """One scheduler per optimizer; it halves the learning rate, unless the change is below eps."""
     return [
         ReduceLROnPlateau(optimizer, factor=0.5, patience=patience, cooldown=wait, threshold=threshold, eps=least)
         for optimizer, wait, threshold, least in zip(optimizers, cooldowns, thresholds, eps, strict=True)

@@ -26,22 +26,22 @@ from vaezoo.types import AnyBatch, Batch, Posterior
 class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
     """PartedVAE (Hajimiri et al., 2021, Eq. 6 and A.5): classes c, class-related u ~ q(u|c, x), class-independent z.
 
-    The decoder reads z and u. As in the released code the gaps to the capacities are absolute values of batch means,
-    which Eq. 6 omits: `absolute=False` is its letter. Nor is the attention's sharpness in the paper. Each batch takes
-    two steps: a supervised one on its labelled rows (Eq. 7), with an Adam of its own over the encoder and the logits of
-    c alone, then one of the whole objective on its other rows. A batch without labelled rows takes the second step
-    only: the unsupervised model. Labels are class indices, one column a discrete variable; NaN where one is not known.
+    The decoder reads z and u. As in the released code, the capacity gaps are absolute values of batch means; Eq. 6
+    omits the absolute value (`absolute=False`). The attention's sharpness is not in the paper. Each batch takes two
+    steps: a supervised step on its labelled rows (Eq. 7), with a separate Adam over the encoder and the logits of c,
+    then a full step on its other rows. Without labelled rows only the second step runs: the unsupervised model. Labels
+    are class indices, one column per discrete variable; NaN marks an unknown label.
 
-    Optimization is manual, so the Trainer does not accumulate or clip gradients. Its steps, and so `max_steps`,
-    count batches: the supervised step is not counted on top. Learning rates are halved on plateaus of the epoch's mean
-    losses, an epoch being as many batches as the loader has.
+    Optimization is manual, so the Trainer cannot accumulate or clip gradients. `max_steps` counts batches: the
+    supervised step is not counted. Learning rates are halved when the mean loss of an epoch plateaus. One epoch is one
+    pass over the loader.
 
     Args:
         image_shape: Channels, height and width.
         dim_z: Class-independent dimensions.
         dim_u: Class-related dimensions of each discrete variable.
         discrete: Number of classes of each discrete variable.
-        priors: p(c) of each discrete variable; uniform where None.
+        priors: p(c) of each discrete variable. Defaults to uniform.
         temperature: Temperature of the Gumbel-softmax.
         gamma_z: Weight of the gap between the KL of z and its capacity.
         gamma_u: Weight of the gap between the KL of u and its capacity.
@@ -52,18 +52,19 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         max_nats_z: Capacity of z at the end of the ramp.
         max_nats_u: Capacity of u at the end of the ramp.
         steps: Training batches over which the capacities rise.
-        absolute: Whether the gaps to the capacities are absolute values.
-        sharpness: Factor of the attention's logits at the end of a ramp from 1, and in evaluation. 1 is the paper's.
-        sharpening_steps: Training batches over which it rises, by 2e-4 a batch with the defaults.
-        patience: Epochs without progress before a learning rate is halved.
-        cooldown: Epochs to wait after that, of the supervised and of the full optimizer.
-        threshold: Relative decrease of the epoch's mean loss that counts as progress, of both.
-        eps: Least change of a learning rate, of both; smaller ones are not made.
-        labels_only: Take the supervised step only: the classifier that the paper compares with.
-        regularizers: Further terms by name; "capacity_z", "capacity_u", "aggregate", "entropy" and "overlap" replace
-            the model's own.
-        options: `network` (`PartedVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` and
-            `optimizer`, which both steps take, as in `VAE`.
+        absolute: Whether the capacity gaps are absolute values.
+        sharpness: Factor on the attention logits: ramps up from 1 in training; evaluation uses the final value. The
+            paper uses 1.
+        sharpening_steps: Length of that ramp in training batches; the defaults add 2e-4 per batch.
+        patience: Epochs without progress before the learning rate is halved.
+        cooldown: Epochs to wait afterwards, for the supervised and the full optimizer.
+        threshold: Relative decrease of the epoch's mean loss that counts as progress, for both.
+        eps: Smallest change of the learning rate, for both. Smaller changes are skipped.
+        labels_only: Take only the supervised step: the paper's classifier baseline.
+        regularizers: Extra terms by name. "capacity_z", "capacity_u", "aggregate", "entropy" and "overlap" replace the
+            built-in ones.
+        options: `network` (`PartedVAENetwork` by default), `likelihood`, `likelihood_variance`, `lr` and `optimizer`,
+            as in `VAE`; both steps use them.
     """
 
     paper = "Hajimiri et al., 2021"
@@ -113,12 +114,12 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         self.plateau = (patience, cooldown, threshold, eps)
 
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
-        """Posteriors of all latent groups, that of u at the most likely classes and at full sharpness."""
+        """Posteriors of all latent groups; u is inferred at the most likely classes and at full sharpness."""
         features, c = self._features_and_classes(x)
         return self._posterior(features, c, c.mode(), features.new_full((), self.sharpness))
 
     def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Posterior], dict[str, Tensor]]:
-        """Posteriors and a sample; in training that of u is taken at the relaxed sample of c (Fig. 2)."""
+        """Posteriors and a sample. In training, u is inferred at the relaxed sample of c (Fig. 2)."""
         if not self.training:
             return super().infer(x)
         features, c = self._features_and_classes(x)
@@ -128,7 +129,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return posterior, {"z": posterior["z"].rsample(), "u": posterior["u"].rsample(), "c": chosen}
 
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
-        """A supervised step where rows are labelled, then a full one; without a Trainer, the loss of the latter."""
+        """A supervised step if rows are labelled, then a full step. Without a Trainer, return the full loss."""
         batch = self.receive(batch)
         if not has_trainer(self):
             return super().training_step(self._unlabelled(batch))
@@ -150,7 +151,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return loss.detach()
 
     def supervised(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of labelled images (Eq. 7), a sum over the discrete variables, and the accuracy."""
+        """Cross-entropy of labelled images (Eq. 7), summed over the discrete variables, and the accuracy."""
         _, c = self._features_and_classes(x)
         return label_cross_entropy(c.logits, y).mean(), label_accuracy(c.classes(), y)
 
@@ -165,7 +166,7 @@ class PartedVAE(PartedDrawing, VAE, TwoOptimizers):
         return super().test_step(batch)
 
     def configure_optimizers(self) -> Any:
-        """One for the encoder and the logits of c, one for everything, and a plateau scheduler for each."""
+        """One optimizer for the encoder and the logits of c, one for all weights; each has a plateau scheduler."""
         params = [*self.encoder.parameters(), *self.heads["c"].parameters()]
         own = partial(torch.optim.Adam, lr=self.lr) if self.optimizer is None else self.optimizer
         optimizers = [own(params), super().configure_optimizers()]

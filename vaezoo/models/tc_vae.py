@@ -12,17 +12,17 @@ from vaezoo.regularizers import KL, Regularizer, TotalCorrelation
 
 
 class TCVAE(VAE):
-    """β-TCVAE (Chen et al., 2018, Eq. 4 at α = γ = 1): only the total correlation's share of the KL is weighted.
+    """β-TCVAE (Chen et al., 2018, Eq. 4 at α = γ = 1): β weights only the total-correlation part of the KL.
 
     MI + β·TC + dimension-wise KL is KL + (β − 1)·TC, with the KL in closed form.
 
     Args:
         image_shape: Channels, height and width.
         latent_dim: Number of latent dimensions.
-        beta: Weight of the total correlation; 1 is the VAE.
-        dataset_size: Number of training images, for the estimator. Defaults to that of the data.
+        beta: Weight of the total correlation; 1 is the plain VAE.
+        dataset_size: Number of training images, for the estimator. Defaults to the size of the data.
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
-        regularizers: Further terms by name; "kl" and "tc" replace the model's own.
+        regularizers: Extra terms by name. "kl" and "tc" replace the built-in ones.
         options: `network`, `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as in `VAE`.
     """
 

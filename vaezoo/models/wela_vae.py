@@ -1,4 +1,4 @@
-"""WeLa-VAE: weak labels choose among the ways to disentangle."""
+"""WeLa-VAE: weak labels select one of several disentangled representations."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from math import prod
@@ -20,30 +20,29 @@ GAMMA = {2: 2000.0, 3: 1500.0, 4: 1000.0, 5: 800.0, 6: 750.0, 7: 600.0, 8: 500.0
 
 
 class WeLaVAE(VAE):
-    """WeLa-VAE (Margonis et al., 2020, Eq. 4): image and weak labels share the latents, which are made independent.
+    """WeLa-VAE (Margonis et al., 2020, Eq. 4): image and weak labels share independent latents.
 
-    The encoder reads q(z|x, y), labels one-hot beside the image; one decoder trunk gives the image and every label.
-    Batches hold labels one-hot side by side or as class indices, one column a label.
-    Three things go beyond the paper. Any number of latents: `latent_dim`. Labels that are observed in part: a label
-    with NaN enters the encoder as zeros and drops out of the likelihood, as in `LabelLikelihood`; `y=None` stands for
-    no label at all. Labels removed from the encoder: `labels_in_encoder=False`.
+    The encoder q(z|x, y) reads the image and one-hot labels; one decoder trunk predicts the image and every label.
+    Batches hold concatenated one-hot labels, or class indices, one column per label. Three things go beyond the paper.
+    Any number of latents: `latent_dim`. Partly observed labels: a NaN label enters the encoder as zeros and drops out
+    of the likelihood, as in `LabelLikelihood`; `y=None` means no labels. An encoder without labels:
+    `labels_in_encoder=False`.
 
-    The whole KL is there with either weight of the total correlation. The scripts behind the paper's table weigh it by
-    β − 1 = 39, the default here; Eq. 4 says β: `weighting="paper"`.
+    The full KL is always part of the loss. The scripts behind the paper's table weight the total correlation by β − 1 =
+    39, the default here. Eq. 4 uses β: `weighting="paper"`.
 
     Args:
         image_shape: Channels, height and width.
-        label_sizes: Number of classes of each label, in the order in which they stand in a batch's y.
-        latent_dim: Number of latent dimensions; the paper takes one a label.
+        label_sizes: Number of classes of each label, in the order of the batch's y.
+        latent_dim: Number of latent dimensions. The paper uses one per label.
         beta: The paper's β.
-        weighting: "released" weighs the total correlation by β − 1, "paper" by β.
-        gamma: Weight of the labels' likelihood. Where None, the paper's value for Blobs, or its rule where it gives
-            none: pixels over classes.
+        weighting: "released" weights the total correlation by β − 1, "paper" by β.
+        gamma: Weight of the label likelihood. Defaults to the paper's value for Blobs, or to its rule, pixels /
+            classes, for other data.
         labels_in_encoder: Whether the encoder reads the labels.
-        dataset_size: Number of training images, for the estimator of the total correlation. Defaults to that of the
-            data.
+        dataset_size: Number of training images, for the total correlation estimator. Defaults to the size of the data.
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
-        regularizers: Further terms by name; "kl", "tc" and "labels" replace the model's own. The paper suggests
+        regularizers: Extra terms by name. "kl", "tc" and "labels" replace the built-in ones. The paper suggests
             `CovarianceMatching` in place of "tc".
         options: `network` (`DenseNetwork` by default), `likelihood`, `likelihood_variance`, `lr` and `optimizer`, as
             in `VAE`.
@@ -86,17 +85,17 @@ class WeLaVAE(VAE):
 
     @classmethod
     def update_arguments(cls, arguments: MutableMapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
-        """Version 0.1.0, whose checkpoints do not say, weighed the total correlation by β."""
+        """Version 0.1.0 weighted the total correlation by β; its checkpoints do not say so."""
         if "weighting" not in checkpoint:
             arguments["weighting"] = "paper"
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Note the weighting, even if it is the default."""
+        """Store the weighting, even if it is the default."""
         super().on_save_checkpoint(checkpoint)
         checkpoint["weighting"] = self.weighting
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Let a run of 0.1.0 go on with the weight that it began with."""
+        """Let a run of 0.1.0 continue with its original weighting."""
         super().on_load_checkpoint(checkpoint)
         replaced = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}).get("regularizers") or {}
         self.weighting, own = checkpoint.get("weighting", "paper"), self.regularizers["tc"]
@@ -104,14 +103,14 @@ class WeLaVAE(VAE):
             own.weight = self.beta - (self.weighting == "released")
 
     def training_step(self, batch: AnyBatch, batch_idx: int = 0) -> Tensor:
-        """Loss of one batch; once an epoch, as it waits for the device, class indices are checked."""
+        """Loss of one batch. Class indices are checked once per epoch: the check syncs with the device."""
         batch = self.receive(batch)
         if batch_idx == 0 and batch.y.shape[1] == len(self.label_sizes):
             check_classes(batch.y, self.label_sizes, "model.label_sizes")
         return super().training_step(batch)
 
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
-        """q(z|x, y) for images (B, C, H, W) and labels as `observed_labels` takes them, in part or none at all."""
+        """q(z|x, y) for images (B, C, H, W) and labels, all, some or none of them observed (see `observed_labels`)."""
         if not self.labels_in_encoder:
             return super().encode(x)
         check_images(x, self.image_shape)

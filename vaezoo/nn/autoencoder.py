@@ -1,4 +1,4 @@
-"""An encoder, latent groups and a decoder: all that a trained model is used for."""
+"""Encoder, latent groups and decoder: everything you use after training."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,14 +13,14 @@ from vaezoo.types import Batch, Posterior
 
 
 class Autoencoder(Specified, nn.Module):
-    """Encodes images to posteriors and decodes latents to images; draws, walks and transfers by the two.
+    """Encode images to posteriors, decode latents to images, sample and traverse.
 
-    A plain `nn.Module`, free of Lightning; `VAE` adds the training.
+    A plain `nn.Module` without Lightning. `VAE` adds training.
 
     Args:
         image_shape: Channels, height and width.
-        latents: Posterior groups by name; 10 Gaussian dimensions called "z" where None.
-        network: Encoder and decoder; `BurgessNetwork` where None.
+        latents: Latent groups by name. Defaults to 10 Gaussian dimensions named "z".
+        network: Encoder and decoder. Defaults to `BurgessNetwork`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Autoencoder(Specified, nn.Module):
 
     @property
     def decoded(self) -> dict[str, LatentGroup]:
-        """Latent groups that the decoder reads, in its order; the others are no part of a code."""
+        """Latent groups that the decoder reads, in order. Other groups are not part of the code."""
         return {name: group for name, group in self.latents.items() if group.decoded}
 
     @property
@@ -58,13 +58,13 @@ class Autoencoder(Specified, nn.Module):
         return names
 
     def encode(self, x: Tensor, y: Tensor | None = None) -> dict[str, Posterior]:
-        """Posteriors of all latent groups for images (B, C, H, W); labels (B, K) are for models that encode them."""
+        """Posteriors of all latent groups for images (B, C, H, W). Only some models read labels (B, K)."""
         check_images(x, self.image_shape)
         features = self.encoder(x)
         return {name: head(features) for name, head in self.heads.items()}
 
     def infer(self, x: Tensor, y: Tensor | None = None) -> tuple[dict[str, Posterior], dict[str, Tensor]]:
-        """Posteriors of images, and a sample of them; in evaluation the mode."""
+        """Posteriors of images, and a sample of them; the mode in evaluation."""
         posterior = self.encode(x, y)
         return posterior, {name: q.rsample() if self.training else q.mode() for name, q in posterior.items()}
 
@@ -74,10 +74,10 @@ class Autoencoder(Specified, nn.Module):
         return full_precision(logits)
 
     def beside(self, sample: Mapping[str, Tensor]) -> Tensor:
-        """Latents by group as the decoder reads them, side by side, (B, D).
+        """Latents by group, concatenated as the decoder reads them, (B, D).
 
         Raises:
-            ValueError: A group is missing, or has another number of dimensions than the model's.
+            ValueError: A group is missing or has the wrong number of dimensions.
         """
         for name, group in self.decoded.items():
             if name not in sample:
@@ -89,30 +89,30 @@ class Autoencoder(Specified, nn.Module):
         return torch.cat([sample[name] for name in self.decoded], dim=1)
 
     def decode_with_labels(self, sample: Mapping[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Logits of images, and of each label in models that decode labels as well."""
+        """Logits of images, and of each label if the model decodes labels."""
         return self.decode(sample), ()
 
     @torch.no_grad()
     def unit_nats(self, x: Tensor, y: Tensor | None = None) -> dict[str, Tensor]:
-        """KL of each latent unit in nats, the mean over images: what ranks units by how much they carry."""
+        """KL of each latent unit in nats, averaged over images. Ranks units by information."""
         return {name: q.kl().mean(0) for name, q in self.encode(x, y).items()}
 
     @torch.no_grad()
     def represent(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Deterministic codes, the latent groups that are decoded side by side, (B, D)."""
+        """Deterministic codes: the decoded latent groups, concatenated, (B, D)."""
         return self.codes_of(self.encode(x, y))
 
     def codes_of(self, posterior: Mapping[str, Posterior]) -> Tensor:
-        """The codes of images whose posteriors are known, (B, D)."""
+        """Deterministic codes from posteriors, (B, D)."""
         return torch.cat([posterior[name].code() for name in self.decoded], dim=1)
 
     def codes(self, batch: Batch) -> Tensor:
-        """Deterministic codes of a batch, what scores read, (B, D); models that encode labels take them from it."""
+        """Deterministic codes of a batch, for metrics, (B, D). Models that encode labels read them from the batch."""
         return self.represent(batch.x, batch.y)
 
     @torch.no_grad()
     def reconstruct(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Images decoded from the posteriors' modes, in [0, 1], (B, C, H, W)."""
+        """Images decoded from the posterior modes, in [0, 1], (B, C, H, W)."""
         return self.decode({name: q.mode() for name, q in self.encode(x, y).items()}).sigmoid()
 
     @torch.no_grad()
@@ -121,12 +121,12 @@ class Autoencoder(Specified, nn.Module):
         return self.decode(self.draw(n)).sigmoid()
 
     def draw(self, n: int) -> dict[str, Tensor]:
-        """Latents from the prior, (n, D) for each group."""
+        """Sample latents from the prior, (n, D) per group."""
         like = next(self.decoder.parameters())
         return {name: group.prior(n, like) for name, group in self.latents.items()}
 
     def centre(self) -> dict[str, Tensor]:
-        """The middle of the prior, (1, D) for each group."""
+        """The centre of the prior, (1, D) per group."""
         like = next(self.decoder.parameters())
         return {name: group.centre(like) for name, group in self.latents.items()}
 
@@ -140,18 +140,18 @@ class Autoencoder(Specified, nn.Module):
         span: tuple[float, float] = (-2.0, 2.0),
         y: Tensor | None = None,
     ) -> list[Tensor]:
-        """Decode images while one latent unit at a time takes other values.
+        """Decode images while varying one latent unit at a time.
 
         Args:
-            x: Images to walk from, (B, C, H, W); the middle of the prior where None.
-            latent: Posterior group; the first where None.
-            units: Dimensions, or variables of a discrete group; all where None.
-            steps: Number of values of a continuous unit; a discrete one takes each of its classes.
+            x: Images to start from, (B, C, H, W). Defaults to the centre of the prior.
+            latent: Latent group. Defaults to the first.
+            units: Dimensions, or variables of a discrete group. Defaults to all.
+            steps: Number of values of a continuous unit. A discrete unit takes each of its classes.
             span: First and last value of a continuous unit.
             y: Labels of the images, for models that encode them, (B, K).
 
         Returns:
-            One tensor a unit, in [0, 1], (B, S, C, H, W).
+            One tensor per unit, in [0, 1], (B, S, C, H, W).
         """
         name = next(iter(self.latents)) if latent is None else latent
         if name not in self.latents:
@@ -163,16 +163,16 @@ class Autoencoder(Specified, nn.Module):
         return [self.decode_walk(codes, *self.walk(codes, name, unit, values)) for unit in units]
 
     def walkable(self) -> list[str]:
-        """Posterior groups that a traversal changes something of: those that are decoded."""
+        """Latent groups you can traverse: those that are decoded."""
         return list(self.decoded)
 
     def walk(self, codes: Mapping[str, Tensor], name: str, unit: int, values: Tensor) -> tuple[str, Tensor]:
-        """Name of the group that changes in a traversal, and the values it takes, (B, S, D)."""
+        """The group that a traversal changes, and its values, (B, S, D)."""
         return name, self.latents[name].walk(codes[name], unit, values)
 
     @torch.no_grad()
     def decode_walk(self, codes: Mapping[str, Tensor], name: str, walked: Tensor) -> Tensor:
-        """Images of codes (B, D) in which one group takes other values (B, S, D), in [0, 1], (B, S, C, H, W)."""
+        """Decode codes (B, D) with one group replaced by values (B, S, D), in [0, 1], (B, S, C, H, W)."""
         batch, steps, _ = walked.shape
         sample = {key: code.repeat_interleave(steps, 0) for key, code in codes.items()}
         images = self.decode(sample | {name: walked.flatten(0, 1)}).sigmoid()
@@ -180,7 +180,7 @@ class Autoencoder(Specified, nn.Module):
 
 
 def check_images(x: Tensor, image_shape: Shape) -> None:
-    """Refuse images of another shape or kind than the model's; reads no value, so it costs a compiled step nothing."""
+    """Raise unless images have the model's shape and type. Reads no pixel, so it is free in a compiled step."""
     if x.shape[1:] != image_shape:
         one = "; a single image needs a batch dimension, x[None]" if x.shape == image_shape else ""
         raise ValueError(

@@ -1,9 +1,9 @@
-"""What a network is, and the convolutional one that most papers' tables describe.
+"""The `Network` interface, and the convolutional network of most papers.
 
 A network is a specification; `encoder` and `decoder` build its two halves for an image shape (channels, height, width).
-The encoder ends in features that the latent heads read; the decoder ends in logits, before any sigmoid. Labels that
-share the latents with the image (WeLa-VAE) enter the encoder at its first dense layer and leave the decoder at its last
-hidden dense layer.
+The encoder ends in features for the latent heads. The decoder ends in logits, before any sigmoid. Labels that share the
+latents with the image (WeLa-VAE) enter the encoder at its first dense layer and leave the decoder at its last hidden
+dense layer.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Network(Specified):
 
         Args:
             image_shape: Channels, height and width.
-            labels: Number of classes of each label; where there are any, the module takes images and (B, Σ labels).
+            labels: Number of classes of each label. If there are any, the module takes images and (B, Σ labels).
         """
         raise NotImplementedError
 
@@ -40,34 +40,34 @@ class Network(Specified):
         Args:
             image_shape: Channels, height and width.
             latent_size: Width of the latents.
-            labels: Number of classes of each label; where there are any, the module returns the image's logits and a
-                tuple of the labels', (B, classes) each.
+            labels: Number of classes of each label. If there are any, the module returns the image logits and a tuple
+                of label logits, (B, classes) each.
         """
         raise NotImplementedError
 
     def built(self, image_shape: Shape) -> str:
-        """What is built for images of a shape, in one line."""
+        """One-line summary of the network built for an image shape."""
         channels, height, width = image_shape
         return f"{type(self).__name__} for {height}×{width} images of {channels} channel{'s' * (channels > 1)}"
 
     def initialise(self, heads: nn.Module) -> None:
-        """Set the first weights of the latent heads; those of PyTorch's layers unless overridden."""
+        """Initialise the latent heads. Keeps PyTorch's defaults unless overridden."""
 
 
 class ConvNetwork(Network):
     """Stride-2 convolutions, then dense layers; the decoder mirrors the encoder.
 
-    Images may have any height and width that the convolutions can halve, from 32 pixels on with the default channels.
+    Height and width may be any size that the convolutions can halve, at least 32 pixels with the default channels.
 
     Args:
-        channels: Channels after each convolution. Defaults to 32, 32, 64, 64, and 64 once more for each doubling of the
-            shorter side from 128 pixels on, so that 4 to 7 pixels are left of it.
-        kernels: Kernel of each encoder convolution, 4 (padding 1) or 2 (padding 0); further convolutions have the last
-            one. Defaults to 4. The decoder's transposed convolutions are 4×4 throughout.
+        channels: Channels after each convolution. Defaults to 32, 32, 64, 64, plus another 64 for each doubling of the
+            shorter side from 128 pixels on, which leaves 4 to 7 pixels.
+        kernels: Kernel of each encoder convolution, 4 (padding 1) or 2 (padding 0); further convolutions repeat the
+            last one. Defaults to 4. The decoder's transposed convolutions are always 4×4.
         hidden: Widths of the dense layers, in the encoder's order.
-        instance_norm: Normalise each convolution's output, the last one of the decoder excepted.
-        leak: Slope below zero of the last convolution's and the dense layers' activation in the encoder; 0 is ReLU.
-        odd_sizes: Accept sizes that the strides do not divide; the decoder pads its output to match.
+        instance_norm: Normalise the output of each convolution except the decoder's last.
+        leak: Negative slope of the activations after the encoder's last convolution and dense layers; 0 is ReLU.
+        odd_sizes: Accept sizes that the strides do not divide. The decoder pads its output to match.
     """
 
     usual: ClassVar[tuple[int, ...]] = (32, 32, 64, 64)
@@ -97,11 +97,11 @@ class ConvNetwork(Network):
         return self.channels + self.channels[-1:] * further
 
     def decoder_channels_for(self, image_shape: Shape) -> tuple[int, ...]:
-        """Channels after each transposed convolution but the last; the encoder's backwards."""
+        """Channels after each transposed convolution except the last: the encoder's, reversed."""
         return self.channels_for(image_shape)[-2::-1]
 
     def paddings_for(self, image_shape: Shape) -> tuple[tuple[int, int], ...] | None:
-        """Padding in height and width of each convolution; by default what halves the size."""
+        """Padding in height and width of each convolution. Halves the size by default."""
         return None
 
     def encoder(self, image_shape: Shape, labels: Sequence[int] = ()) -> nn.Module:
@@ -143,7 +143,7 @@ class ConvNetwork(Network):
         return forked(trunk, layers, [nn.Linear(widths[-1], classes) for classes in labels])
 
     def built(self, image_shape: Shape) -> str:
-        """Convolutions, the size that they leave, and dense layers."""
+        """Convolutions, their output size, and dense layers."""
         (height, width), channels = self._sizes(image_shape)[-1], self.channels_for(image_shape)
         layers = f"{len(channels)} convolutions ({', '.join(map(str, channels))}) down to {height}×{width}"
         return f"{super().built(image_shape)}: {layers}, dense {', '.join(map(str, self.hidden))}"

@@ -1,4 +1,4 @@
-"""Posterior groups: the head that reads features, and the posterior that it returns."""
+"""Latent groups: heads that read features, and the posteriors they return."""
 
 import math
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Concrete:
     Attributes:
         logits: Logits of each variable, (B, K_i).
         temperature: Temperature of the Gumbel-softmax sample.
-        priors: Prior class probabilities of each variable, (K_i,); uniform where None.
+        priors: Prior class probabilities of each variable, (K_i,). Defaults to uniform.
     """
 
     logits: tuple[Tensor, ...]
@@ -67,23 +67,23 @@ class Concrete:
 
     @property
     def max_nats(self) -> float:
-        """Σ log K_i: no more can be told about which classes were chosen."""
+        """Σ log K_i, the most information that the classes can carry."""
         return sum(math.log(logits.shape[-1]) for logits in self.logits)
 
     def rsample(self) -> Tensor:
-        """Relaxed samples side by side, (B, Σ K_i)."""
+        """Relaxed samples, concatenated, (B, Σ K_i)."""
         return torch.cat([gumbel_softmax(logits, self.temperature) for logits in self.logits], dim=1)
 
     def mode(self) -> Tensor:
-        """One-hot most likely classes side by side, (B, Σ K_i)."""
+        """Most likely classes, one-hot and concatenated, (B, Σ K_i)."""
         return torch.cat([nn.functional.one_hot(p.argmax(-1), p.shape[-1]).to(p) for p in self.logits], dim=1)
 
     def code(self) -> Tensor:
-        """Class probabilities side by side, (B, Σ K_i)."""
+        """Class probabilities, concatenated, (B, Σ K_i)."""
         return torch.cat(self.probs, dim=1)
 
     def kl(self) -> Tensor:
-        """KL of each variable, on the probabilities and never on the sample, (B, variables)."""
+        """KL of each variable, from the probabilities, never from the sample, (B, variables)."""
         priors = self.priors or (None,) * len(self.logits)
         return torch.stack([categorical_kl(p, prior) for p, prior in zip(self.probs, priors, strict=True)], dim=1)
 
@@ -97,7 +97,7 @@ class Concrete:
 
 
 class LatentGroup(Specified):
-    """Specification of a latent group: its size, its head, its prior and how to walk along it."""
+    """Specification of a latent group: size, head, prior and traversal."""
 
     size: int
     """Width of a sample, the group's share of the decoder's input."""
@@ -115,15 +115,15 @@ class LatentGroup(Specified):
         raise NotImplementedError
 
     def prior(self, n: int, like: Tensor) -> Tensor:
-        """N samples of the prior on the device and in the type of `like`, (n, size)."""
+        """N samples of the prior, with the device and dtype of `like`, (n, size)."""
         raise NotImplementedError
 
     def centre(self, like: Tensor) -> Tensor:
-        """The middle of the prior, (1, size)."""
+        """The centre of the prior, (1, size)."""
         raise NotImplementedError
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
-        """Copies of code in which one unit takes other values: (B, size) to (B, S, size)."""
+        """Copies of a code with one unit varied: (B, size) to (B, S, size)."""
         raise NotImplementedError
 
 
@@ -166,8 +166,8 @@ class ConcreteLatent(LatentGroup):
     Args:
         sizes: Number of classes of each variable.
         temperature: Temperature of the relaxation.
-        priors: Class probabilities of each variable; uniform where None.
-        decoded: Whether the decoder reads them.
+        priors: Prior class probabilities of each variable. Defaults to uniform.
+        decoded: Whether the decoder reads these latents.
     """
 
     def __init__(
@@ -199,17 +199,17 @@ class ConcreteLatent(LatentGroup):
         return torch.cat([nn.functional.one_hot(d, k).to(like) for d, k in zip(draws, self.sizes, strict=True)], 1)
 
     def centre(self, like: Tensor) -> Tensor:
-        """The first class of each variable, as classes have no middle, (1, Σ K_i)."""
+        """The first class of each variable, as classes have no centre, (1, Σ K_i)."""
         return torch.cat([nn.functional.one_hot(torch.tensor([0]), k).to(like) for k in self.sizes], dim=1)
 
     def choose(self, code: Tensor, variable: int, k: int) -> Tensor:
-        """Copy of code in which a variable takes class k, (B, Σ K_i)."""
+        """Copy of a code with one variable set to class k, (B, Σ K_i)."""
         if not 0 <= variable < self.units or not 0 <= k < self.sizes[variable]:
             raise ValueError(f"variable {variable} and class {k} must be within the discrete sizes {self.sizes}")
         return self.walk(code, variable, torch.empty(0))[:, k]
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
-        """Variable `unit` takes each of its classes in turn, (B, K_unit, Σ K_i); the values are not read."""
+        """Variable `unit` takes each of its classes in turn, (B, K_unit, Σ K_i); ignores the given values."""
         start, width = sum(self.sizes[:unit]), self.sizes[unit]
         walked = code[:, None].repeat(1, width, 1)
         walked[:, :, start : start + width] = torch.eye(width, device=code.device, dtype=code.dtype)

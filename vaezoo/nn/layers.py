@@ -1,4 +1,4 @@
-"""Layers that several networks are made of."""
+"""Layers shared by several networks."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 class ChannelsLastConv(nn.Conv2d):
     """A convolution that computes with channels last, about a fifth faster on CPUs.
 
-    Activations alone change their format: weights, and with them checkpoints and optimizers, stay as they are.
+    Only activations change format. Weights, and so checkpoints and optimizers, stay the same.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ class ChannelsLastConvTranspose(nn.ConvTranspose2d):
 
 
 class _JoinedEncoder(nn.Module):
-    """Features of the image and labels side by side, then dense layers."""
+    """Concatenate image features and labels, then apply dense layers."""
 
     def __init__(self, stem: nn.Module, dense: nn.Module) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _JoinedEncoder(nn.Module):
 
 
 class _ForkedDecoder(nn.Module):
-    """One trunk under the image and every label."""
+    """One trunk, with heads for the image and for every label."""
 
     def __init__(self, trunk: nn.Module, image: nn.Module, heads: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -51,26 +51,26 @@ class _ForkedDecoder(nn.Module):
 
 
 def joined(stem: Sequence[nn.Module], dense: Sequence[nn.Module], labels: Sequence[int]) -> nn.Module:
-    """Layers from an image to features; labels enter before the dense ones, where there are any."""
+    """Layers from an image to features. Labels, if any, enter before the dense layers."""
     if not labels:
         return nn.Sequential(*stem, *dense)
     return _JoinedEncoder(nn.Sequential(*stem), nn.Sequential(*dense))
 
 
 def forked(trunk: Sequence[nn.Module], image: Sequence[nn.Module], heads: Sequence[nn.Module]) -> nn.Module:
-    """Layers from latents to an image; heads of labels, where there are any, stand on the same trunk."""
+    """Layers from latents to an image. Label heads, if any, share the trunk."""
     if not heads:
         return nn.Sequential(*trunk, *image)
     return _ForkedDecoder(nn.Sequential(*trunk), nn.Sequential(*image), heads)
 
 
 def rectifier(leak: float) -> nn.Module:
-    """ReLU, or one that leaks."""
+    """ReLU, or leaky ReLU."""
     return nn.LeakyReLU(leak) if leak else nn.ReLU()
 
 
 def dense_layers(widths: Sequence[int], activation: type[nn.Module]) -> list[nn.Module]:
-    """Linear layers with Glorot's weights, an activation after each."""
+    """Linear layers with Glorot weights, each followed by an activation."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
         layers += [glorot(nn.Linear(inputs, outputs)), activation()]
@@ -78,14 +78,14 @@ def dense_layers(widths: Sequence[int], activation: type[nn.Module]) -> list[nn.
 
 
 def glorot(linear: nn.Linear) -> nn.Linear:
-    """Give a layer Glorot's uniform weights and no bias."""
+    """Give a layer Glorot-uniform weights and zero bias."""
     nn.init.xavier_uniform_(linear.weight)
     nn.init.zeros_(linear.bias)
     return linear
 
 
 def check_widths(**widths: tuple[int, ...]) -> None:
-    """Raise ValueError unless every argument names layers that are at least 1 wide."""
+    """Raise ValueError unless all layer widths are at least 1."""
     for name, values in widths.items():
         if not values or min(values) < 1:
             raise ValueError(f"{name} must name at least one layer, each 1 wide or more, not {list(values)}")

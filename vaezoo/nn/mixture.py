@@ -1,4 +1,4 @@
-"""Latents that depend on discrete ones, with a learnable mixture of Gaussians as their prior."""
+"""Latents that depend on discrete latents, with a learnable Gaussian mixture prior."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from vaezoo.nn.latents import Gaussian, GaussianLatent
 
 @dataclass(frozen=True)
 class MixtureGaussian(Gaussian):
-    """Gaussian posterior q(u|c, x) against a prior p(u|c) with one component a class (Hajimiri et al., 2021, Eq. 2).
+    """Gaussian posterior q(u|c, x) against a prior p(u|c) with one component per class (Hajimiri et al., 2021, Eq. 2).
 
     Attributes:
         weights: q(c_k|x) of each discrete variable, (B, K_k).
-        components: p(u_k|c_k) of each discrete variable, one row a class, (K_k, D).
+        components: p(u_k|c_k) of each discrete variable, one row per class, (K_k, D).
     """
 
     weights: tuple[Tensor, ...]
@@ -40,7 +40,7 @@ class MixtureGaussian(Gaussian):
 
 
 class MixtureLatent(GaussianLatent):
-    """Class-related latents u: `dim` dimensions for each discrete variable, which depend on that variable alone.
+    """Class-related latents u: `dim` dimensions per discrete variable, each dependent on that variable only.
 
     Args:
         sizes: Number of classes of each discrete variable.
@@ -55,15 +55,15 @@ class MixtureLatent(GaussianLatent):
         self.size = self.units = dim * len(self.sizes)
 
     def head(self, features: int) -> nn.Module:
-        """Attention and the mixture, which is learnt."""
+        """Attention and the learnt mixture."""
         return AttendedHead(features, self.sizes, self.dim)
 
     def prior(self, n: int, like: Tensor) -> Tensor:
-        """Not known here: the mixture is learnt, and the head has it."""
+        """Not available: the mixture is learnt, so only the head can sample it."""
         raise NotImplementedError("the prior of u is learnt; draw from the head's components")
 
     def walk(self, code: Tensor, unit: int, values: Tensor) -> Tensor:
-        """Dimension `unit` moves away from its own value by each of the values, as classes lie anywhere, (B, S, D)."""
+        """Shift dimension `unit` from its current value by each value, as classes may lie anywhere, (B, S, D)."""
         walked = code[:, None].repeat(1, len(values), 1)
         walked[:, :, unit] += values.to(code)
         return walked
@@ -89,17 +89,17 @@ class AttendedHead(nn.Module):
         self.component_spread = nn.ParameterList(torch.randn(k, dim) for k in sizes)
 
     def components(self) -> tuple[Gaussian, ...]:
-        """p(u_k|c_k) of each discrete variable; log-variances stay within (−3, 1), as in the released code."""
+        """p(u_k|c_k) of each discrete variable. Log-variances stay within (−3, 1), as in the released code."""
         pairs = zip(self.component_mean, self.component_spread, strict=True)
         return tuple(Gaussian(mean, 2 * torch.tanh(spread) - 1) for mean, spread in pairs)
 
     def draw(self, c: Tensor) -> Tensor:
-        """Samples of p(u|c) at one-hot classes of all variables side by side, (n, Σ K_k) to (n, variables · D)."""
+        """Sample p(u|c) at the concatenated one-hot classes of all variables, (n, Σ K_k) to (n, variables · D)."""
         pairs = zip(c.split(self.sizes, 1), self.components(), strict=True)
         return torch.cat([Gaussian(hot @ p.mean, hot @ p.logvar).rsample() for hot, p in pairs], dim=1)
 
     def walk(self, u: Tensor, variable: int) -> Tensor:
-        """Copies of u in which one variable's dimensions take the mean of each class, (B, K_k, variables · D)."""
+        """Copies of u with one variable's dimensions at the mean of each class, (B, K_k, variables · D)."""
         mean = self.components()[variable].mean
         walked = u[:, None].repeat(1, len(mean), 1)
         walked[:, :, variable * self.dim : (variable + 1) * self.dim] = mean
@@ -113,7 +113,7 @@ class AttendedHead(nn.Module):
         return gaussian_log_density(points.to(mean), mean, logvar).exp()
 
     def forward(self, features: Tensor, c: Tensor, weights: tuple[Tensor, ...], sharpness: Tensor) -> MixtureGaussian:
-        """Posterior at one sample of all classes side by side, (B, Σ K_k), to be weighed by their probabilities."""
+        """Posterior at a sample of all classes, concatenated, (B, Σ K_k); weighted later by their probabilities."""
         means, logvars = [], []
         for c_k, attention, parameters_of in zip(
             c.split(self.sizes, 1), self.attention, self.parameters_of, strict=True

@@ -37,8 +37,8 @@ class BurgessNetwork(ConvNetwork):
 class JointVAENetwork(ConvNetwork):
     """JointVAE's network (Dupont, 2018, App. B), also β-VAE's and DIP-VAE's for Chairs and CelebA.
 
-    Images below 64 pixels need one convolution less. The released code and weights leave out the second one of the
-    encoder (32, 64, 64), the appendix "the last" (32, 32, 64).
+    Images below 64 pixels need one convolution less. The released code and weights drop the encoder's second one (32,
+    64, 64); the appendix drops "the last" (32, 32, 64).
 
     Args:
         variant: "released" or "paper", for images below 64 pixels.
@@ -51,21 +51,21 @@ class JointVAENetwork(ConvNetwork):
         self.variant = variant
 
     def channels_for(self, image_shape: Shape) -> tuple[int, ...]:
-        """Channels of App. B's table, one dropped for small images."""
+        """Channels of the table in App. B; small images drop one convolution."""
         if min(image_shape[1:]) >= 64:
             return super().channels_for(image_shape)
         return (32, 64, 64) if self.variant == "released" else (32, 32, 64)
 
     def decoder_channels_for(self, image_shape: Shape) -> tuple[int, ...]:
-        """App. B's, the first one dropped for small images."""
+        """Channels of App. B; small images drop the first convolution."""
         return super().decoder_channels_for(image_shape) if min(image_shape[1:]) >= 64 else (32, 32)
 
 
 class PartedVAENetwork(ConvNetwork):
     """PartedVAE's networks (Hajimiri et al., 2021, Tables 3 to 5): 32-pixel, 64-pixel and 218×178 images.
 
-    Leaky ReLU (0.1) on the last convolution and on h, as in the released code. At 218×178 the convolutions pad as
-    there, so that the encoder ends and the decoder starts at Table 5's 1600 = 64·5·5 units.
+    Leaky ReLU (0.1) on the last convolution and on h, as in the released code. At 218×178 the padding also follows that
+    code, so the encoder ends and the decoder starts at Table 5's 1600 = 64·5·5 units.
     """
 
     celeba_paddings = ((0, 2), (1, 2), (0, 2), (0, 1), (0, 0))
@@ -78,11 +78,11 @@ class PartedVAENetwork(ConvNetwork):
         return (32, 64, 64) if min(image_shape[1:]) < 64 else super().channels_for(image_shape)
 
     def decoder_channels_for(self, image_shape: Shape) -> tuple[int, ...]:
-        """The encoder's backwards, but for Table 3, which is not symmetric."""
+        """The encoder's, reversed, except for Table 3, which is not symmetric."""
         return (32, 32) if min(image_shape[1:]) < 64 else super().decoder_channels_for(image_shape)
 
     def paddings_for(self, image_shape: Shape) -> tuple[tuple[int, int], ...] | None:
-        """The released code's for CelebA's own size."""
+        """The released code's padding for CelebA's original size."""
         return self.celeba_paddings if image_shape[1:] == (218, 178) else None
 
 
@@ -96,15 +96,15 @@ class LaRVAENetwork(ConvNetwork):
 class DenseNetwork(Network):
     """Fully connected network with Glorot-uniform weights.
 
-    1200-1200 on both sides is WeLa-VAE's (Margonis et al., 2020), which names no activation: the scripts behind its
-    table use tanh in the encoder and in the decoder. ReLU in the encoder and tanh in three decoder layers is β-VAE's
+    1200-1200 in encoder and decoder is WeLa-VAE's network (Margonis et al., 2020). The paper names no activation; the
+    scripts behind its table use tanh in both halves. ReLU in the encoder and tanh in three decoder layers is β-VAE's
     network for 2D Shapes, which DIP-VAE uses (Higgins et al., 2017, Table 1).
 
     Args:
         encoder_widths: Hidden widths of the encoder.
         decoder_widths: Hidden widths of the decoder.
-        encoder_activation: After each hidden layer of the encoder.
-        decoder_activation: After each hidden layer of the decoder.
+        encoder_activation: Activation after each hidden layer of the encoder.
+        decoder_activation: Activation after each hidden layer of the decoder.
     """
 
     def __init__(
@@ -121,12 +121,12 @@ class DenseNetwork(Network):
         self.features = self.encoder_widths[-1]
 
     def encoder(self, image_shape: Shape, labels: Sequence[int] = ()) -> nn.Module:
-        """Flattened image, with labels beside it, through dense layers."""
+        """Dense layers over the flattened image, with labels appended."""
         dense = dense_layers((prod(image_shape) + sum(labels), *self.encoder_widths), self.encoder_activation)
         return joined([nn.Flatten()], dense, labels)
 
     def decoder(self, image_shape: Shape, latent_size: int, labels: Sequence[int] = ()) -> nn.Module:
-        """Dense layers up to one logit a pixel."""
+        """Dense layers up to one logit per pixel."""
         hidden = dense_layers((latent_size, *self.decoder_widths), self.decoder_activation)
         width = self.decoder_widths[-1]
         image = dense_layers((width, prod(image_shape)), nn.Identity)
@@ -139,7 +139,7 @@ class DenseNetwork(Network):
         return f"{super().built(image_shape)}: dense {encoder} down, {decoder} up"
 
     def initialise(self, heads: nn.Module) -> None:
-        """Glorot-uniform weights for the latent heads as well."""
+        """Give the latent heads Glorot-uniform weights too."""
         for layer in heads.modules():
             if isinstance(layer, nn.Linear):
                 glorot(layer)

@@ -1,4 +1,4 @@
-"""What models have learnt, drawn: grids of images, plots, and the callbacks that draw while training goes on."""
+"""Pictures of what models have learnt: image grids, plots, and callbacks that draw during training."""
 
 from vaezoo.pictures.callback import Pictures, SavePictures
 from vaezoo.pictures.classes import SaveClassSamples, SavePriors, SaveTransfers

@@ -1,4 +1,4 @@
-"""Pictures of what a model has learnt, as PNG files in the run's folder and as images of its loggers."""
+"""Draw pictures during training: PNG files in the run's folder, and images for its loggers."""
 
 import warnings
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ from vaezoo.types import AnyBatch, Batch
 class Pictures(Callback):
     """Draws after each validation and at the end of training.
 
-    Pictures are drawn from the first validation images, or the first training images where nothing is held out, and go
-    to `pictures/<name>.png` in the run's folder, and to loggers that take images. One that cannot be drawn is a warning
+    Uses the first validation images, or the first training images if there is no validation set. Saves to
+    `pictures/<name>.png` in the run's folder and to loggers that accept images. A picture that fails gives a warning
     and never stops training.
 
     Args:
@@ -35,7 +35,7 @@ class Pictures(Callback):
         self._drawn = -1  # the step of the last pictures
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture | Tensor]:
-        """Pictures, or their pixels (3, H, W) in [0, 1], by name; the model is in evaluation and gradients are off."""
+        """Pictures, or pixels (3, H, W) in [0, 1], by name. The model is in eval mode, without gradients."""
         raise NotImplementedError
 
     def on_validation_batch_start(
@@ -48,7 +48,7 @@ class Pictures(Callback):
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: AnyBatch, batch_idx: int
     ) -> None:
-        """Keep the first training images where nothing is held out."""
+        """Keep the first training images if there is no validation set."""
         if self._batch is None:
             self._keep(batch)
 
@@ -58,7 +58,7 @@ class Pictures(Callback):
             self._draw(trainer, pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Draw the final model, unless the last validation has."""
+        """Draw the final model, unless the last validation did."""
         if self._drawn != trainer.global_step:
             self._draw(trainer, pl_module)
 
@@ -86,17 +86,16 @@ class Pictures(Callback):
 
 
 class SavePictures(Pictures):
-    """Draws reconstructions, samples of the prior, and traversals.
+    """Draws reconstructions, prior samples and traversals.
 
-    `reconstructions` has images above and their reconstructions below. `traversals_<latent>` walks from an image,
-    `traversals_<latent>_prior` from the prior's mean, one unit a row, those with the largest KL first (Dupont, 2018,
-    Fig. 3 and 8).
+    `reconstructions` shows images above their reconstructions. `traversals_<latent>` starts from an image,
+    `traversals_<latent>_prior` from the prior mean; one unit per row, largest KL first (Dupont, 2018, Fig. 3 and 8).
 
     Args:
-        images: Number of images to reconstruct, and a fourth of the number of samples.
+        images: Number of images to reconstruct; four times as many samples are drawn.
         steps: Columns of a traversal.
         span: First and last value of a traversed continuous unit.
-        max_units: Units of a latent group that are traversed at most.
+        max_units: Largest number of units to traverse per latent group.
     """
 
     def __init__(
@@ -126,17 +125,17 @@ class SavePictures(Pictures):
 
 
 def reconstructions(model: VAE, batch: Batch, title: str) -> Picture:
-    """Images above and their reconstructions below."""
+    """Images above their reconstructions."""
     return grid([batch.x, model.reconstruct(batch.x, batch.y)], ["image", "reconstruction"], (), title)
 
 
 def samples(model: VAE, across: int, title: str) -> Picture:
-    """Four rows of samples of the prior."""
+    """Four rows of prior samples."""
     return grid(model.sample(4 * across).split(across), (), (), f"{title} · samples")
 
 
 def column_names(model: VAE, latent: str, steps: int, span: tuple[float, float]) -> list[str]:
-    """What stands above the columns of a traversal: values, or classes of a discrete group."""
+    """Column names of a traversal: values, or classes of a discrete group."""
     if classes := model.latents[latent].classes:
         return [f"class {k}" for k in range(max(classes))]
     return [f"{round(value, 1) + 0.0:.1f}" for value in torch.linspace(*span, steps).tolist()]  # no "-0.0"
@@ -150,7 +149,7 @@ def caption(trainer: Trainer, model: VAE) -> str:
 
 
 def _keep_picture(trainer: Trainer, folder: str | None, name: str, drawn: Picture | Tensor) -> None:
-    """Write a picture into the run's folder and hand it to loggers that take images."""
+    """Save a picture to the run's folder and to loggers that accept images."""
     picture = drawn.pixels() if isinstance(drawn, Picture) else drawn
     if folder is not None:
         path = RunFolder(Path(folder)).pictures / f"{name}.png"

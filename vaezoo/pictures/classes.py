@@ -17,10 +17,10 @@ from vaezoo.types import Batch
 
 
 class SaveClassSamples(Pictures):
-    """Draws samples of each class, one class a row (Dupont, 2018, Fig. 4; Hajimiri et al., 2021, Fig. 4).
+    """Draws samples of each class, one class per row (Dupont, 2018, Fig. 4; Hajimiri et al., 2021, Fig. 4).
 
     Args:
-        samples: Samples of each class.
+        samples: Samples per class.
     """
 
     def __init__(self, samples: int = 10) -> None:
@@ -28,7 +28,7 @@ class SaveClassSamples(Pictures):
         self.samples = samples
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
-        """One picture a discrete variable; none for models without classes."""
+        """One picture per discrete variable; none for models without classes."""
         return class_samples(model, self.samples, caption(trainer, model))
 
 
@@ -37,7 +37,7 @@ class SavePriors(Pictures):
 
     Args:
         steps: Images below each curve.
-        max_units: Dimensions of u that are drawn at most.
+        max_units: Largest number of dimensions of u to draw.
     """
 
     def __init__(self, steps: int = 12, max_units: int = 4) -> None:
@@ -45,7 +45,7 @@ class SavePriors(Pictures):
         self.steps, self.max_units = steps, max_units
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
-        """One picture a dimension of u; none for models without a mixture."""
+        """One picture per dimension of u; none for models without a mixture."""
         if not isinstance(model, PartedVAE):
             return {}
         start = Start("image", {name: q.mode() for name, q in model.encode(batch.x).items()})
@@ -56,10 +56,10 @@ class SavePriors(Pictures):
 
 
 class SaveTransfers(Pictures):
-    """Draws the class of each row's image with all else from each column's (Hajimiri et al., 2021, Fig. 5).
+    """Draws images with their row's class and all else from their column (Hajimiri et al., 2021, Fig. 5).
 
     Args:
-        images: Rows and columns.
+        images: Number of rows and columns.
     """
 
     def draw(self, trainer: Trainer, model: VAE, batch: Batch) -> Mapping[str, Picture]:
@@ -68,7 +68,7 @@ class SaveTransfers(Pictures):
 
 
 def class_samples(model: VAE, samples: int, title: str) -> dict[str, Picture]:
-    """Samples of each class, one picture a discrete variable; none for models without classes."""
+    """Samples of each class, one picture per discrete variable; none for models without classes."""
     classes = model.latents.get("c")
     if not isinstance(model, (JointVAE, PartedVAE)) or not isinstance(classes, ConcreteLatent):
         return {}

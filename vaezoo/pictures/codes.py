@@ -1,4 +1,4 @@
-"""How much each unit of the code carries."""
+"""Information in each unit of the code."""
 
 import math
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ class SaveUnitNats(Pictures):
     """Draws how the KL of each unit grew, beside the capacity of its latent group (Dupont, 2018, Fig. 7).
 
     Args:
-        images: Images over which the KL is averaged.
-        every_n_steps: Training batches from one measurement to the next.
+        images: Number of images to average the KL over.
+        every_n_steps: Training batches between measurements.
     """
 
     def __init__(self, images: int = 64, every_n_steps: int = 500) -> None:
@@ -65,11 +65,11 @@ class SaveUnitNats(Pictures):
         return curves(lines, title, "step", "nats", target)
 
     def state_dict(self) -> dict[str, Any]:
-        """What was measured, so that a resumed run draws all of it."""
+        """All measurements, so a resumed run draws them too."""
         return {"history": self._history}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what was measured."""
+        """Restore the measurements."""
         self._history = state_dict["history"]
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Pictures as files for a paper: PNG, PDF or SVG, as wide and as sharp as asked for, the same bytes every time."""
+"""Save figures for a paper: PNG, PDF or SVG of any width and resolution, with reproducible bytes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ TEXT_AS_TEXT: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg
 
 @dataclass(frozen=True)
 class Style:
-    """How figures look in a paper.
+    """Style of figures in a paper.
 
     Attributes:
-        formats: Formats of their files.
-        width: Inches; None for each figure's own.
-        dpi: Pixels an inch of PNG files, and the least of images in others; None for 300 or, in PNG files of no given
-            width, for the pixels that are drawn in training.
-        title: Whether they have titles.
+        formats: File formats.
+        width: Width in inches. Defaults to each figure's own.
+        dpi: Pixels per inch of PNG files, and the minimum for images in PDF and SVG. Defaults to 300, or, for PNG files
+            without a width, to the pixels drawn in training.
+        title: Whether to draw titles.
         row_names: Names of rows: all of them in order, or OLD=NEW each.
     """
 
@@ -96,7 +96,7 @@ def painted(picture: Picture, width: float, dpi: int) -> Figure:
     heights = [part.height(width) for part in picture.parts]
     if width * sum(heights) * dpi**2 > MOST_PIXELS:
         size = f"{width:.4g} × {sum(heights):.4g} inches"
-        raise ValueError(f"--dpi {dpi}: {size} have too many pixels, make the figure smaller or less sharp")
+        raise ValueError(f"--dpi {dpi}: {size} have too many pixels, use a smaller --width or --dpi")
     layout: Any = "constrained" if any(isinstance(part, Plot) for part in picture.parts) else None
     figure = Figure(figsize=(width, sum(heights)), layout=layout, dpi=dpi)
     if len(heights) == 1:
@@ -109,7 +109,7 @@ def painted(picture: Picture, width: float, dpi: int) -> Figure:
 
 
 def rename_rows(rows: Mapping[str, list[str]], given: Sequence[str]) -> Mapping[str, list[str]]:
-    """Row names of one's own.
+    """Rename rows.
 
     Args:
         rows: Names of the rows of each picture; what follows two spaces, as nats do, is no part of a name.
@@ -165,15 +165,15 @@ def add_style_options(parser: ArgumentParser, default: Style | None = None) -> N
     formats = list(default.formats) if default else None
     said = " ".join(formats) if formats else "--output's, else png,"
     add = parser.add_argument
-    add("--format", nargs="+", type=Format, default=formats, help=f"png, pdf, svg; {said} by default.")
-    add("--width", type=str | None, help="Width in inches, or in cm with that unit: 3.3, 8.5cm; text is 8 points high.")
+    add("--format", nargs="+", type=Format, default=formats, help=f"png, pdf or svg. Defaults to {said}.")
+    add("--width", type=str | None, help="Width in inches, or with a unit: 3.3, 8.5cm. Text is set in 8 pt.")
     add(
         "--dpi",
         type=int | None,
         default=default and default.dpi,
-        help=f"Pixels an inch of PNG files and of images in PDF and SVG; {DPI} at a --width.",
+        help=f"Pixels per inch of PNG files and of images in PDF and SVG. Defaults to {DPI} with --width.",
     )
-    add("--title", type=bool, default=True, help="Whether figures have titles.")
+    add("--title", type=bool, default=True, help="Whether to draw titles.")
 
 
 def style_of(options: Namespace, output: Path | None = None) -> Style:

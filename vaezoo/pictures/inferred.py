@@ -1,4 +1,4 @@
-"""What a unit makes of images along one factor of the data."""
+"""Values of a unit along one factor of the data."""
 
 import torch
 from jsonargparse import Namespace
@@ -35,13 +35,13 @@ def factor(subject: Subject, options: Namespace) -> Figures:
 
 
 def along(subject: Subject, factors: Tensor, column: int, steps: int | None) -> tuple[Batch, list[str]]:
-    """One image for each value of a factor, all else as it is, and these values.
+    """One image for each value of a factor, all else fixed, and these values.
 
     Args:
         subject: Whose data it is.
         factors: Factor indices of an image, (1, K).
         column: The factor.
-        steps: Values at most, spread over all; every one where None.
+        steps: Largest number of values, evenly spread. Defaults to all.
     """
     data = subject.data
     table = data.factors_of(torch.arange(len(data.pictures)))

@@ -1,4 +1,4 @@
-"""Images generated from labels, one label at a time going from its least to its greatest value."""
+"""Images generated from labels, sweeping one label at a time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -35,10 +35,10 @@ class _DrawsLabels(Protocol):
 
 
 class SaveLabelTraversals(Pictures):
-    """Draws images generated from labels, one label after the other walking (Nie et al., 2020, Fig. 4).
+    """Draws images generated from labels, sweeping one label at a time (Nie et al., 2020, Fig. 4).
 
-    Each label has a row that starts with the reference image. Where the data can draw any labels, the true images stand
-    above in a row of their own.
+    Each label has a row that starts with the reference image. If the data can render any labels, a row of true images
+    is drawn above it.
 
     Args:
         steps: Values of each label.
@@ -65,7 +65,7 @@ def label_traversals(
     Args:
         models: Models by name, of the same labels.
         batch: The reference image with its labels, (1, …).
-        data: Datamodule that knows names and values of the labels; None where there is none.
+        data: Datamodule with the names and values of the labels, if any.
         steps: Values of each label.
         title: Title.
         labels: Labels to walk; all where empty.

@@ -1,4 +1,4 @@
-"""Tables of how codes relate to each other and to the factors."""
+"""Matrices of codes and factors: covariance, mutual information, importance."""
 
 from collections.abc import Mapping
 
@@ -24,13 +24,13 @@ BINS = 20
 
 
 class SaveCodeMatrices(Pictures):
-    """Draws the covariance of the codes, and what each latent tells of each factor.
+    """Draws the covariance of the codes, and the information of each latent about each factor.
 
-    `covariance` is what DIP-VAE pulls to the identity; `information` is the mutual information in shares of the
-    factor's entropy, whose two largest entries a column MIG compares; `importance` is the table behind DCI.
+    `covariance` is the matrix that DIP-VAE pulls towards the identity. `information` is the mutual information divided
+    by the factor's entropy; MIG compares the two largest entries of each column. `importance` is the matrix behind DCI.
 
     Args:
-        pool: Images to encode.
+        pool: Number of images to encode.
     """
 
     def __init__(self, pool: int = 2000) -> None:

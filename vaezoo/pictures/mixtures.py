@@ -1,4 +1,4 @@
-"""PartedVAE's class-related latents u: walks by quantiles, sweeps between classes, and learnt priors."""
+"""PartedVAE's class-related latents u: traversals by quantile, sweeps between classes, and learnt priors."""
 
 from collections.abc import Mapping, Sequence
 
@@ -118,7 +118,7 @@ def components(model: PartedVAE) -> tuple[Gaussian, ...]:
 
 
 def component_range(given: Sequence[Gaussian], classes: Sequence[int] | None = None) -> Tensor:
-    """Least and greatest of means ± 2σ of these classes of components, all where None, (2, D)."""
+    """Range of means ± 2σ over the components of the given classes, (2, D). Defaults to all classes."""
     picked = [(p.mean, p.logvar) if classes is None else (p.mean[classes], p.logvar[classes]) for p in given]
     low = torch.cat([mean - WIDTHS * torch.exp(0.5 * logvar) for mean, logvar in picked]).amin(0)
     high = torch.cat([mean + WIDTHS * torch.exp(0.5 * logvar) for mean, logvar in picked]).amax(0)

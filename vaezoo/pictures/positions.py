@@ -1,4 +1,4 @@
-"""What units and labels say of an object's position, as maps."""
+"""Maps of units and labels over an object's position."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -32,12 +32,12 @@ class DrawsPositions(Protocol):
 class SavePositionMaps(Pictures):
     """Draws each latent unit as a heat map over the object's position (Margonis et al., 2020, Fig. 1, 4 and 5).
 
-    A map is the mean over the other factors, 25 blobs in the paper, on one scale from −3 to 3. `label_map` shows the
-    classes that weak labels give each position (Fig. 3b).
+    Each map averages over the other factors (25 blobs in the paper), on a scale from −3 to 3. `label_map` shows the
+    weak-label classes of each position (Fig. 3b).
 
     Args:
         points: Positions along each side.
-        variants: Values of the other factors that a map is the mean of, at most.
+        variants: Largest number of values of the other factors to average over.
     """
 
     def __init__(self, points: int = POINTS, variants: int = VARIANTS) -> None:

@@ -28,7 +28,7 @@ class Start(NamedTuple):
     Attributes:
         name: How files and rows call it.
         codes: Code of each latent group, (1, D).
-        image: The image that was encoded, (1, C, H, W); None where there is none.
+        image: The encoded image, (1, C, H, W); None if there is none.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Subject:
         return low, high
 
     def starts(self, options: Namespace) -> list[Start]:
-        """Where walks start: the middle of the prior, files of one's own, or images of the data."""
+        """Starting points: the centre of the prior, your own image files, or images of the data."""
         if options.prior:
             return [Start("prior", self.model.centre())]
         if options.image:

@@ -91,13 +91,11 @@ def _check(checkpoints: Sequence[Path], options: Namespace) -> None:
 def _figure_parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo figure",
-        description="A figure of what a model has learnt, drawn from its checkpoint for a paper.",
+        description="Draw a figure of what a model has learnt, for a paper.",
         epilog=EPILOG,
         formatter_class=KeepLines,
     )
-    parser.add_argument(
-        "runs", nargs="+", type=str, help="Run folders, whose best checkpoint is drawn, or checkpoints; stacked."
-    )
+    parser.add_argument("runs", nargs="+", type=str, help="Runs (best checkpoint) or checkpoints. Several are stacked.")
     parser.add_argument("kind", type=Kind, help="Kind of figure; see below.")
     _add_options(parser)
     return parser
@@ -106,7 +104,7 @@ def _figure_parser() -> CommandParser:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo traverse",
-        description="The papers' figures of what latent units stand for, from checkpoints.",
+        description="Draw what each latent unit does, as in the papers' figures.",
         epilog=EPILOG,
         formatter_class=KeepLines,
     )
@@ -116,7 +114,7 @@ def _parser() -> CommandParser:
         nargs="+",
         type=str,
         required=True,
-        help="Checkpoints, or runs for their best; several are stacked.",
+        help="Checkpoints, or runs (best checkpoint). Several are stacked.",
     )
     add("--kind", type=Kind, default="units", help="Kind of figure; see below.")
     _add_options(parser)
@@ -129,29 +127,31 @@ def _add_options(parser: CommandParser) -> None:
         "--image_indices",
         nargs="+",
         type=int,
-        help="Images to start from, by number in the test images; the first, or first 8.",
+        help="Test images to start from, by index. Defaults to the first, or the first 8.",
     )
-    add("--image", nargs="+", type=str, help="Picture files to start from instead; resized to the model's size.")
-    add("--prior", action="store_true", help="Start from the middle of the prior, or from draws for kind starts.")
-    add("--draws", type=int, default=8, help="Draws from the prior.")
-    add("--latents", nargs="+", type=str, help="Latent groups; all that are decoded by default.")
-    add("--units", nargs="+", type=int, help="Units, or labels; all by default, those with the largest KL first.")
+    add("--image", nargs="+", type=str, help="Image files to start from instead; resized to the model's image size.")
+    add("--prior", action="store_true", help="Start from the centre of the prior; kind starts uses samples.")
+    add("--draws", type=int, default=8, help="Number of prior samples.")
+    add("--latents", nargs="+", type=str, help="Latent groups. Defaults to all decoded groups.")
+    add("--units", nargs="+", type=int, help="Units, or labels. Defaults to all, largest KL first.")
     add(
         "--span",
         nargs=2,
         type=float,
-        help="First and last value; -3 3 for WeLaVAE and PartedVAE by default, else -2 2.",
+        help="First and last value. Defaults to -3 3 for WeLaVAE and PartedVAE, else -2 2.",
     )
-    add("--steps", type=int | None, help="Values of a continuous unit; 11 by default, 5 for labels, all for factor.")
-    add("--pool", type=int, default=2000, help="Test images over which the KL of units is averaged.")
-    add("--seed", type=int, default=0, help="Seed of the order of images, the pool and draws.")
+    add("--steps", type=int | None, help="Values of a continuous unit. Defaults to 11, 5 for labels, all for factor.")
+    add("--pool", type=int, default=2000, help="Number of test images to average the KL over.")
+    add("--seed", type=int, default=0, help="Seed of the image order, the pool and the samples.")
     add("--factor", type=str | None, help="Factor of the data, for kind factor.")
     add("--classes", nargs=2, type=int, default=[0, 1], help="The two classes, for kind between.")
     add(
         "--output",
         type=str | None,
-        help="A file, such as fig.pdf, or a folder; the folder `traversals` of the first run by default.",
+        help="A file, such as fig.pdf, or a folder. Defaults to the folder `traversals` of the first run.",
     )
     add_style_options(parser)
-    add("--row_names", nargs="+", type=str, help="Names of rows; see below. $…$ is math, except in PNG of no --width.")
+    add(
+        "--row_names", nargs="+", type=str, help="Names of rows; see below. $…$ is math, except in PNG without --width."
+    )
     add_tracking_option(parser, "the figures of one checkpoint")

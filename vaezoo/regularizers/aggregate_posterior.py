@@ -22,7 +22,7 @@ class AggregatePosterior(Regularizer):
         self.latent, self.gamma = latent, gamma
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """KL of the mean posterior, which is not linear in the batch."""
+        """KL of the mean posterior; not linear in the batch."""
         q = concrete(out.posterior, self.latent)
         priors = q.priors or (None,) * len(q.logits)
         pairs = zip(q.probs, priors, strict=True)

@@ -1,4 +1,4 @@
-"""What a regularizer is: a module that the VAE calls back at fixed points."""
+"""The `Regularizer` base class: a module that the VAE calls at fixed points."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from vaezoo.types import Batch, Forward, Posterior, Term
 
 
 class Host(Protocol):
-    """What a term reads from its model."""
+    """The model attributes that a term may read."""
 
     latents: dict[str, LatentGroup]
     likelihood: Likelihood
@@ -22,11 +22,11 @@ class Host(Protocol):
 
 
 class Regularizer(Specified, nn.Module):
-    """A named summand of a VAE's loss, with its own state, schedule and parameters where it needs them.
+    """A named term of a VAE's loss. It may have state, a schedule and parameters.
 
-    Subclasses implement `forward`; those that change what is decoded implement `on_sample`, and those that need to know
-    their model implement `attach`. State that a resumed run
-    needs is a buffer, a parameter or a function of `step`, never an attribute that `forward` changes.
+    Subclasses implement `forward`. Override `on_sample` to change what is decoded, and `attach` to read from the model.
+    Keep state that a resumed run needs in a buffer, a parameter or a function of `step`, never in an attribute that
+    `forward` changes.
     """
 
     supervised: bool = False
@@ -36,18 +36,18 @@ class Regularizer(Specified, nn.Module):
     """Whether training on images alone is an error, as it always is for supervised terms."""
 
     def attach(self, model: Host) -> None:
-        """Read from the model what would otherwise be typed twice; arguments that were given stay.
+        """Fill in missing arguments from the model; given arguments win.
 
-        Called when the term joins a model whose latents are complete, so before its parameters are loaded or optimised,
-        and again once the number of training images is known.
+        Called when the term joins a model with complete latents, before parameters are loaded or optimised, and again
+        once the number of training images is known.
         """
 
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
-        """Change what is decoded, in training only; called between sampling and decoding."""
+        """Change what is decoded. Called between sampling and decoding, in training only."""
         return sample
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """Weighted term and what to log.
+        """Compute the weighted term and the values to log.
 
         Args:
             out: The model's pass over the batch.
@@ -57,7 +57,7 @@ class Regularizer(Specified, nn.Module):
         raise NotImplementedError
 
     def param_group(self) -> dict[str, Any]:
-        """Options of the optimizer for this module's own parameters, such as `{"lr": 1e-4}`."""
+        """Optimizer options for this module's parameters, such as `{"lr": 1e-4}`."""
         return {}
 
 

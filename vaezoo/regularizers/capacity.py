@@ -13,16 +13,16 @@ from vaezoo.types import Batch, Forward, Term
 class Capacity(SpanningTerm):
     """`γ · |KL(q(z|x) || p(z)) − C(t)|` with C rising linearly (Burgess et al., 2018, Eq. 8; Dupont, 2018, Eq. 7).
 
-    The absolute value is taken of the batch mean, not of each example. C never exceeds what the latent group can
-    carry, Σ log K for discrete variables: a higher target could only push the posterior, never be met.
+    The absolute value applies to the batch mean, not to each example. C is capped at what the latent group can carry, Σ
+    log K for discrete variables: a higher target could never be met.
 
     Args:
-        latent: Latent group, or groups that share the capacity. Defaults to all with a standard normal prior.
+        latent: Latent group, or groups that share the capacity. Defaults to all groups with a standard normal prior.
         gamma: Weight of the gap.
         max_nats: Capacity at the end of the ramp.
         steps: Training batches over which the capacity rises from 0.
-        absolute: Whether the gap is an absolute value. False gives γ · (KL − C), as printed in Hajimiri et al. (2021),
-            Eq. 6: its gradient is that of γ · KL, whatever C is.
+        absolute: Whether to take the absolute value of the gap. False gives γ · (KL − C), as printed in Hajimiri et al.
+            (2021), Eq. 6, with the gradient of γ · KL for any C.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class Capacity(SpanningTerm):
         self.gamma, self.max_nats, self.steps, self.absolute = gamma, max_nats, steps, absolute
 
     def capacity(self, step: Tensor) -> Tensor:
-        """C(t), before the cap of what the group can carry."""
+        """C(t), before the cap."""
         return linear(step, 0.0, self.max_nats, self.steps)
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """γ times the distance between the mean KL of the global batch and the capacity."""
+        """γ times the gap between the mean KL of the global batch and the capacity."""
         groups = [out.posterior[name] for name in self.latents]
         # |mean − C| is not linear in the batch: ranks on different sides of C would cancel.
         nats = gather(beside([q.kl() for q in groups]).sum(1)).mean()

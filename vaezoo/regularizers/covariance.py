@@ -16,16 +16,16 @@ from vaezoo.types import Batch, Forward, Term
 class CovarianceMatching(SpanningTerm):
     """Pull Cov[z] towards the identity (Kumar et al., 2018, Eq. 6 and 7).
 
-    Both triangles of the matrix are counted. The running estimate (footnote 4) mixes the minibatch's covariance into
-    that of the batches before; gradients flow through the minibatch's share.
+    Counts both triangles of the matrix. The running estimate (footnote 4) mixes the minibatch covariance into that of
+    earlier batches; gradients flow through the minibatch only.
 
     Args:
-        latent: Latent group, or groups side by side. Defaults to all with a standard normal prior.
+        latent: Latent group, or groups to concatenate. Defaults to all groups with a standard normal prior.
         variant: "i" matches Cov[mu(x)] (Eq. 6); "ii" adds E[Sigma(x)] (Eq. 7).
         lambda_od: Off-diagonal weight.
         lambda_d: Diagonal weight.
-        lambda_3: Weight of the squared norm of the third central moments of each dimension of q(z).
-        momentum: Share of the current minibatch in the running covariance; 1 keeps no running estimate.
+        lambda_3: Weight of the squared third central moments of q(z), summed over dimensions.
+        momentum: Weight of the minibatch in the running covariance; 1 keeps no running estimate.
         dim: Number of latent dimensions. Defaults to the model's.
     """
 
@@ -51,14 +51,14 @@ class CovarianceMatching(SpanningTerm):
         self.register_buffer("running", torch.eye(dim or 0))
 
     def attach(self, model: Host) -> None:
-        """Make room for the running covariance."""
+        """Allocate the running covariance."""
         super().attach(model)
         dim = self.dim_in(model, self.dim)
         if self.momentum < 1 and not self.running.numel():
             self.running = torch.eye(dim)
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """Weighted squared distance of the moments from the standard normal's."""
+        """Weighted squared distance of the moments from those of a standard normal."""
         q = self.posterior(out)
         # Moments are not linear in the batch: a mean over ranks would be biased.
         mean, variance = gather(q.mean), gather(q.logvar).exp()

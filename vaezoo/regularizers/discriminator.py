@@ -1,4 +1,4 @@
-"""Total correlation by a discriminator between q(z) and the product of its marginals."""
+"""Total correlation, estimated by a discriminator between q(z) and the product of its marginals."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,17 +16,17 @@ from vaezoo.types import Batch, Forward, Term
 
 
 class DiscriminatedTotalCorrelation(SpanningTerm):
-    """γ · TC by the density-ratio trick, and the discriminator's own loss (Kim & Mnih, 2018, Eq. 3 and Alg. 2).
+    """γ · TC by the density-ratio trick, plus the discriminator's loss (Kim & Mnih, 2018, Eq. 3 and Alg. 2).
 
-    One backward pass serves both players: the VAE's term sees a frozen discriminator, the discriminator's loss sees
-    frozen codes. Departs from Alg. 2 in two ways. The paper draws two independent batches of m images, the first for
-    the VAE and as the discriminator's joint codes, the second for its permuted ones. Here they are the two halves of
-    one batch: a batch of 2m images gives the discriminator exactly the paper's two, while the VAE's terms read all 2m.
-    And both players step at once, so the discriminator sees codes of the encoder before its update, not after. That
-    keeps automatic optimization, gradient accumulation, loss scaling and resuming.
+    One backward pass trains both players: the VAE's term sees a frozen discriminator, the discriminator's loss sees
+    frozen codes. Departs from Alg. 2 in two ways. First, the paper draws two independent batches of m images: the first
+    trains the VAE and gives the joint codes, the second gives the permuted codes. Here they are the two halves of one
+    batch: a batch of 2m images gives the discriminator exactly the paper's two batches, while the VAE's terms read all
+    2m images. Second, both players step at once, so the discriminator sees codes from before the encoder's update, not
+    after. This keeps automatic optimization, gradient accumulation, loss scaling and resuming.
 
     Args:
-        latent: Latent group, or groups side by side. Defaults to all with a standard normal prior.
+        latent: Latent group, or groups to concatenate. Defaults to all groups with a standard normal prior.
         gamma: Weight of the total correlation.
         width: Units of each hidden layer of the discriminator.
         depth: Number of its hidden layers.
@@ -53,14 +53,14 @@ class DiscriminatedTotalCorrelation(SpanningTerm):
         self.discriminator = nn.Sequential() if dim is None else _classifier(dim, self._hidden)
 
     def attach(self, model: Host) -> None:
-        """Build the discriminator, as wide as the model's latents."""
+        """Build the discriminator for the model's latents."""
         super().attach(model)
         dim = self.dim_in(model, self.dim)
         if not len(self.discriminator):
             self.discriminator, self.dim = _classifier(dim, self._hidden), dim
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """γ · TC with a gradient for the VAE, plus the discriminator's cross-entropy with one for itself."""
+        """γ · TC, with gradients for the VAE only, plus the discriminator's loss, with gradients for it only."""
         if not len(self.discriminator):
             raise ValueError("a discriminator outside a model needs dim, the number of latent dimensions")
         z = gather(self.sample(out))
@@ -73,7 +73,7 @@ class DiscriminatedTotalCorrelation(SpanningTerm):
         return Term(self.gamma * tc + loss, {"tc": tc, "discriminator": loss, "accuracy": accuracy})
 
     def param_group(self) -> dict[str, Any]:
-        """Adam as the paper sets it for the discriminator."""
+        """The paper's Adam options for the discriminator."""
         return {"lr": self.lr, "betas": self.betas}
 
     def _discriminate(self, joint: Tensor, permuted: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,6 +95,6 @@ def _classifier(dim: int, hidden: list[int]) -> nn.Sequential:
 
 
 def permute_dims(z: Tensor) -> Tensor:
-    """Permute each dimension over the batch on its own (Kim & Mnih, 2018, Alg. 1), alike on all ranks."""
+    """Permute each dimension over the batch independently (Kim & Mnih, 2018, Alg. 1), alike on all ranks."""
     order = same_on_all_ranks(torch.rand_like(z)).argsort(0)
     return z.gather(0, order)

@@ -21,6 +21,6 @@ class Entropy(Regularizer):
         self.latent, self.gamma = latent, gamma
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """Entropy of the probabilities, the batch mean."""
+        """Entropy of the class probabilities, averaged over the batch."""
         nats = torch.stack([entropy(probs).mean() for probs in concrete(out.posterior, self.latent).probs]).sum()
         return Term(self.gamma * nats, {"nats": nats})

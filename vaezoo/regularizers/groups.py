@@ -1,4 +1,4 @@
-"""Which latent groups a term reads: one, several side by side, or the one that stands for labels."""
+"""Which latent groups a term reads: one, several concatenated, or the label group."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from vaezoo.types import Forward
 
 
 class SpanningTerm(Regularizer):
-    """A term over one latent group, or over several as if they were one.
+    """A term over one latent group, or over several concatenated ones.
 
     Args:
-        latent: Latent group, or groups, side by side. Defaults to all with a standard normal prior.
+        latent: Latent group, or groups to concatenate. Defaults to all groups with a standard normal prior.
     """
 
     latents: tuple[str, ...]
@@ -28,16 +28,16 @@ class SpanningTerm(Regularizer):
             raise ValueError(f"latent of {type(self).__name__} names no group: leave it out to read all")
 
     def attach(self, model: Host) -> None:
-        """Find the groups with a standard normal prior, unless some were named."""
+        """Select the groups with a standard normal prior, unless groups were named."""
         if self.latent is None:
             self.latents = _standard_normal(model)
         _check(self, self.latents, model)
 
     def dim_in(self, model: Host, given: int | None) -> int:
-        """Width of the groups side by side.
+        """Total width of the groups.
 
         Raises:
-            ValueError: Another width was given.
+            ValueError: A different width was given.
         """
         dim = sum(model.latents[name].size for name in self.latents)
         if given not in (None, dim):
@@ -48,20 +48,20 @@ class SpanningTerm(Regularizer):
         return dim
 
     def posterior(self, out: Forward) -> Gaussian:
-        """The groups' posteriors as one."""
+        """The concatenated posterior of the groups."""
         parts = [gaussian(out, name) for name in self.latents]
         return Gaussian(beside([q.mean for q in parts]), beside([q.logvar for q in parts]))
 
     def sample(self, out: Forward) -> Tensor:
-        """The groups' samples as one, (B, D)."""
+        """The concatenated samples of the groups, (B, D)."""
         return beside([out.sample[name] for name in self.latents])
 
 
 class LabelTerm(Regularizer):
-    """A term over latents that stand for labels, the first dimensions of a group, as many as there are labels.
+    """A term over the label latents: the first dimensions of a group, one per label.
 
     Args:
-        latent: The group. Defaults to "y", or to the model's first one with a standard normal prior.
+        latent: The group. Defaults to "y", or to the model's first group with a standard normal prior.
     """
 
     supervised = True
@@ -73,7 +73,7 @@ class LabelTerm(Regularizer):
         self._given, self.latent = latent, latent or "z"
 
     def attach(self, model: Host) -> None:
-        """Find the group of labels, unless one was named, and those beside it."""
+        """Select the label group, unless one was named, and the other groups."""
         continuous = _standard_normal(model)
         names = (self._given,) if self._given else ("y",) if "y" in continuous else continuous[:1]
         _check(self, names, model)
@@ -93,12 +93,12 @@ def _check(term: Regularizer, names: Sequence[str], model: Host) -> None:
 
 
 def beside(parts: list[Tensor]) -> Tensor:
-    """Tensors (B, D_i) side by side, (B, Σ D_i); a lone one as it is."""
+    """Concatenate tensors (B, D_i) to (B, Σ D_i); a single tensor stays unchanged."""
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
 def label_width(y: Tensor, z: Tensor) -> int:
-    """Number of labels, which must fit into the latent group."""
+    """Number of labels; raises if they do not fit into the latent group."""
     if y.shape[1] > z.shape[1]:
         raise ValueError(
             f"{y.shape[1]} labels do not fit into {z.shape[1]} latent dimensions: give the group more or "

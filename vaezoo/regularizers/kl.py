@@ -13,7 +13,7 @@ class KL(SpanningTerm):
     """β · KL(q(z|x) || p(z)): VAE at β = 1 (Kingma & Welling, 2014), β-VAE above (Higgins et al., 2017, Eq. 4).
 
     Args:
-        latent: Latent group, or groups. Defaults to all with a standard normal prior.
+        latent: Latent group or groups. Defaults to all groups with a standard normal prior.
         beta: Weight.
     """
 

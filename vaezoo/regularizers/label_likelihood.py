@@ -1,4 +1,4 @@
-"""Labels that share the latents with the image."""
+"""Likelihood of labels that share the latents with the image."""
 
 import torch
 from torch import Tensor
@@ -12,10 +12,9 @@ from vaezoo.types import Batch, Forward, Term
 class LabelLikelihood(Regularizer):
     """−γ Σ_j log p(y_j|z) of the labels that the decoder predicts (Margonis et al., 2020, Eq. 3).
 
-    Labels that a batch does not hold are left out: the mean of each label's cross-entropy runs over the rows in which
-    it is observed, so that γ keeps its meaning at any share of labels. Where all are observed, this is the paper's
-    term. Accuracies are logged beside it, those of labels decoded from the sample in training and from its mode in
-    evaluation.
+    Unobserved labels are ignored: each label's cross-entropy is averaged over the rows that observe it, so γ keeps its
+    meaning at any share of labels. If all are observed, this is the paper's term. Also logs accuracies, decoded from
+    the sample in training and from its mode in evaluation.
 
     Args:
         gamma: Weight.

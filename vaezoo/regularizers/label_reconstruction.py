@@ -1,4 +1,4 @@
-"""Latents that stand for labels: how far the inferred ones are from the known."""
+"""Distance of inferred labels from known ones."""
 
 from typing import Literal
 
@@ -17,14 +17,14 @@ class LabelReconstruction(LabelTerm):
     """α' · R_s(μ_y(x), y) on labelled images (Nie et al., 2020, Eq. 4 and 8), for the first dimensions of a group.
 
     R_s is ‖μ_y(x) − y‖², or the binary cross-entropy of sigmoid(μ_y(x)), summed over labels in [0, 1]. The paper names
-    both and does not say how a mean becomes a probability; the sigmoid is that of Locatello et al. (2020), whose
-    baseline Eq. 4 is. A clamp would leave means outside [0, 1] without a gradient. A label that was not observed is NaN
-    and counts for nothing. The Euclidean distance is logged: ℓ2 of the paper.
+    both but does not say how a mean becomes a probability; the sigmoid follows Locatello et al. (2020), the source of
+    the baseline in Eq. 4. A clamp would give means outside [0, 1] no gradient. NaN labels are ignored. Also logs the
+    Euclidean distance, the paper's ℓ2.
 
     Args:
-        latent: Latent group whose first dimensions stand for the labels, as many as there are labels. Defaults to "y",
-            or to the model's first one with a standard normal prior.
-        alpha: Weight, the paper's α'.
+        latent: Latent group whose first dimensions hold the labels, one per label. Defaults to "y", or to the model's
+            first group with a standard normal prior.
+        alpha: Weight; the paper's α'.
         label_loss: "mse", the squared distance, or "bce", the binary cross-entropy.
     """
 
@@ -35,11 +35,11 @@ class LabelReconstruction(LabelTerm):
         self.alpha, self.label_loss = alpha, label_loss
 
     def labels(self, mean: Tensor) -> Tensor:
-        """Labels that posterior means stand for: themselves, or their sigmoid with "bce"."""
+        """Labels from posterior means: the means themselves, or their sigmoid with "bce"."""
         return mean.sigmoid() if self.label_loss == "bce" else mean
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """α' times the mean label loss over the labelled images; 0 where there are none."""
+        """α' times the mean label loss over the labelled images; 0 if there are none."""
         mean, unknown = gaussian(out, self.latent).mean, batch.y.isnan()
         mean = mean[:, : label_width(batch.y, mean)]
         squared = torch.where(unknown, 0.0, self.labels(mean) - batch.y).square().sum(1)

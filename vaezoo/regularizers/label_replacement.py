@@ -1,4 +1,4 @@
-"""Known labels decoded in the place of inferred ones."""
+"""Decode known labels instead of inferred ones."""
 
 import torch
 from torch import Tensor
@@ -12,17 +12,17 @@ from vaezoo.types import Batch, Forward, Term
 class LabelReplacement(LabelTerm):
     """τ · (−log p(x|y, z) + β · KL(q(z|x) || p(z))), the true labels y decoded (Nie et al., 2020, Eq. 9, where β is 1).
 
-    `on_sample` puts the known labels in the place of the inferred ones, in training only. Departs from the paper: its
-    Eq. 9 subtracts the KL, a slip of sign. Beyond the paper: labels may be partly observed; what is NaN stays inferred,
-    and its KL is counted with that of z.
+    `on_sample` replaces inferred labels by known ones, in training only. Departs from the paper: Eq. 9 subtracts the
+    KL, a sign error. Beyond the paper: labels may be partly observed; NaN labels stay inferred, and their KL is added
+    to that of z.
 
     Args:
-        latent: Latent group whose first dimensions stand for the labels, as many as there are labels. Defaults to "y",
-            or to the model's first one with a standard normal prior. The rest of it, and the other groups with such a
-            prior, are z.
+        latent: Latent group whose first dimensions hold the labels, one per label. Defaults to "y", or to the model's
+            first group with a standard normal prior. Its other dimensions, and the other groups with such a prior, are
+            z.
         tau: Weight.
-        likelihood: Distribution of pixels. Defaults to the model's; its variance always is.
-        beta: Weight of the KL. Beyond the paper: where the model weighs its own KL by more than 1, as β-VAE does, the
+        likelihood: Distribution of pixels. Defaults to the model's. The variance is always the model's.
+        beta: Weight of the KL (beyond the paper). If the model weights its own KL by more than 1, as β-VAE does, the
             nuisance is cheaper here than there.
     """
 
@@ -47,14 +47,14 @@ class LabelReplacement(LabelTerm):
         self.likelihood = self._given_likelihood or model.likelihood
 
     def on_sample(self, sample: dict[str, Tensor], batch: Batch) -> dict[str, Tensor]:
-        """Replace inferred labels by known ones; images without a label hold NaN and stay as they are."""
+        """Replace inferred labels by known ones. NaN labels stay inferred."""
         z = sample[self.latent]
         inferred, rest = z.tensor_split([label_width(batch.y, z)], dim=1)
         known = torch.where(batch.y.isnan(), inferred, batch.y)
         return sample | {self.latent: torch.cat([known, rest], dim=1)}
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """τ times the bound on −log p(x|y) over the labelled images; 0 in evaluation, where nothing is replaced."""
+        """τ times the bound on −log p(x|y) over labelled images; 0 in evaluation, where labels are not replaced."""
         q = gaussian(out, self.latent)
         if not self.training:
             return Term(q.mean.new_zeros(()), {})

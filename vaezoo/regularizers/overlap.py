@@ -12,12 +12,12 @@ from vaezoo.types import Batch, Forward, Term
 class Overlap(Regularizer):
     """γ · Σ_k Σ_{i>j} max(BC(p(u_k|i), p(u_k|j)) − δ, 0) with the Bhattacharyya coefficient (Hajimiri et al., Eq. 6).
 
-    Departs from the paper: its sum includes i = j, where BC is 1 whatever the mixture does; that constant is left out.
+    Departs from the paper: the paper's sum includes i = j, where BC is always 1. We drop that constant.
 
     Args:
-        latent: Latent group with a mixture as its prior.
+        latent: Latent group with a mixture prior.
         gamma: Weight.
-        tolerance: Overlap δ that costs nothing.
+        tolerance: Overlap δ without a penalty.
     """
 
     def __init__(self, latent: str = "u", gamma: float = 30.0, tolerance: float = 0.15) -> None:
@@ -25,7 +25,7 @@ class Overlap(Regularizer):
         self.latent, self.gamma, self.tolerance = latent, gamma, tolerance
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """Penalty on the prior alone; the batch plays no part."""
+        """Penalty on the prior only; independent of the batch."""
         q = out.posterior[self.latent]
         if not isinstance(q, MixtureGaussian):
             raise TypeError(f"latent {self.latent!r} is {type(q).__name__}; overlap needs a MixtureLatent")

@@ -14,15 +14,15 @@ from vaezoo.types import Batch, Forward, Term
 class TotalCorrelation(SpanningTerm):
     """weight · KL(q(z) || Π_l q(z_l)), on top of the whole KL (Chen et al., 2018, Eq. 2).
 
-    β-TCVAE is KL plus this term at weight β − 1. The three parts of the KL are logged: `mi`, the mutual information of
-    index and code, `tc`, the total correlation, and `dwkl`, the dimension-wise KL. The last is left out where a group's
-    prior is not the standard normal, as PartedVAE's u; the total correlation does not depend on the prior.
+    β-TCVAE is KL plus this term at weight β − 1. Logs the three parts of the KL: `mi`, the index-code mutual
+    information; `tc`, the total correlation; and `dwkl`, the dimension-wise KL. `dwkl` is skipped if a group's prior is
+    not standard normal, as for PartedVAE's u; the total correlation does not depend on the prior.
 
     Args:
-        latent: Latent group, or groups side by side. Defaults to all with a standard normal prior.
+        latent: Latent group, or groups to concatenate. Defaults to all groups with a standard normal prior.
         weight: Weight of the total correlation.
-        dataset_size: Number of training images. Defaults to the model's; before any training, to the batch's. It shifts
-            the logged values of "mws" by a constant and sets the weights of "mss".
+        dataset_size: Number of training images. Defaults to the model's, or to the batch size before training. It
+            shifts the logged values of "mws" by a constant and sets the weights of "mss".
         estimator: "mws", minibatch-weighted sampling; "mss", minibatch-stratified sampling; "batch", the batch alone.
     """
 
@@ -44,7 +44,7 @@ class TotalCorrelation(SpanningTerm):
         self.weight, self.estimator, self._standard_normal = weight, estimator, True
 
     def attach(self, model: Host) -> None:
-        """Take the number of training images, and what is known of the prior, from the model."""
+        """Read the number of training images and the priors from the model."""
         super().attach(model)
         self._standard_normal = all(model.latents[name].standard_normal for name in self.latents)
         self.dataset_size = model.dataset_size if self._given_size is None else self._given_size

@@ -1,4 +1,4 @@
-"""Classes that stay the same when an image is moved a little."""
+"""Classes that stay the same under small image transforms."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,17 +15,17 @@ from vaezoo.types import Batch, Forward, Posterior, Term
 class ViewAgreement(Regularizer):
     """−weight · Σ I(c(x); c(T x)): classes tell images apart, and a random affine map T does not change them.
 
-    Invariant information clustering (Ji et al., 2019, Eq. 3) as a term beside the reconstruction: no labels are read,
-    but what T does is taken to leave the class alone. T turns, slants, scales and shifts each image by amounts drawn
-    uniformly within the given bounds. In evaluation, where nothing is drawn, the term is 0.
+    Invariant information clustering (Ji et al., 2019, Eq. 3) as a loss term. It reads no labels, but assumes that T
+    keeps the class. T rotates, shears, scales and shifts each image by amounts drawn uniformly within the given bounds.
+    The term is 0 in evaluation.
 
     Args:
         latents: Discrete latent groups; the sum runs over all their variables.
         weight: Weight, on the scale of the model's loss.
-        degrees: Largest turn, either way.
-        slant: Largest slant, as the shift of a row in units of its distance from the middle, either way.
-        scale: Largest relative change of height and of width, each on its own.
-        shift: Largest shift along each axis, as a share of the image's side.
+        degrees: Largest rotation, in either direction.
+        slant: Largest shear, in either direction: the shift of a row per unit of distance from the centre.
+        scale: Largest relative change of height and of width, drawn independently.
+        shift: Largest shift along each axis, as a fraction of the image side.
     """
 
     def __init__(

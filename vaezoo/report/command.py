@@ -71,14 +71,16 @@ def _pictures(run: Run, side: int) -> list[Picture]:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo report",
-        description="One HTML file that shows runs, and opens without a server or network.",
+        description="Show runs in one HTML file that needs no server or network.",
     )
     parser.add_argument(
-        "runs", nargs="*", type=str, help="Folders of runs, runs/EXPERIMENT/TIME, or folders that hold such."
+        "runs", nargs="*", type=str, help="Run folders, runs/EXPERIMENT/TIME, or folders that contain runs."
     )
-    parser.add_argument("-o", "--output", type=str, default="report.html", help="The file to write.")
-    parser.add_argument("--all", action="store_true", help="Show starts that logged nothing and saved nothing, too.")
+    parser.add_argument("-o", "--output", type=str, default="report.html", help="File to write.")
+    parser.add_argument("--all", action="store_true", help="Also show runs that logged and saved nothing.")
     parser.add_argument(
-        "--max_units", type=int | None, help="Most latent units drawn of each run; fewer the more runs by default."
+        "--max_units",
+        type=int | None,
+        help="Largest number of latent units per run. By default, more runs show fewer units each.",
     )
     return parser

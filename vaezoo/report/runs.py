@@ -21,7 +21,7 @@ class Run:
         name: Its folder, as `experiment/time`.
         path: The folder.
         label: What tells it from the other runs of a report.
-        config: The configuration as read; empty where there is none.
+        config: The configuration; empty if there is none.
         settings: The same, flat and as text.
         curves: Logged values by name.
         scores: Scores by name: evaluated ones first, then the last logged ones of the validation.

@@ -1,1 +1,1 @@
-"""What lies on disk: run folders, files, checkpoints, and how a run is loaded and resumed."""
+"""Files on disk: run folders and checkpoints, and how to load and resume them."""

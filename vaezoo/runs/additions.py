@@ -50,7 +50,7 @@ def add_tracking_option(parser: ArgumentParser, what: str) -> None:
         parser: The command's parser.
         what: What it adds.
     """
-    words = f"Add {what} to the run on Weights & Biases that trained it, where there is one."
+    words = f"Add {what} to its Weights & Biases run, if it has one."
     parser.add_argument("--wandb", type=bool, default=True, help=words)
 
 

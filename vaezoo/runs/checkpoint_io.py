@@ -1,4 +1,4 @@
-"""Checkpoints on disk: there whole or not at all, and checked before anything is read from them."""
+"""Checkpoints on disk: written atomically, verified before reading."""
 
 import errno
 import pickle
@@ -21,7 +21,7 @@ _STALE = 600.0  # seconds without a write after which a partial file belongs to 
 
 
 class DamagedCheckpointError(RuntimeError):
-    """A checkpoint that was cut off or changed since it was written."""
+    """A checkpoint is truncated or was changed after it was written."""
 
 
 class OpenCheckpoint(NamedTuple):
@@ -45,12 +45,12 @@ def verify_checkpoint(path: Path) -> None:
 
 
 def read_checkpoint(path: Path, map_location: Any = "cpu", mmap: bool = False, verify: bool = True) -> dict[str, Any]:
-    """Load a checkpoint that is whole; tensors and plain data only, nothing in the file is executed.
+    """Verify and load a checkpoint. Reads only tensors and plain data; nothing in the file is executed.
 
     Args:
         path: The file, or the weights of a shared model.
         map_location: Device to load to, as in `torch.load`.
-        mmap: Read tensors only where they are used.
+        mmap: Memory-map tensors instead of reading them.
         verify: Compare every byte with its checksum first; else for a look that decides nothing by itself.
     """
     if path.name == RunFolder(path.parent).weights.name:
@@ -87,7 +87,7 @@ def fetch_checkpoint(address: str) -> dict[str, Any]:
 
 
 def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
-    """Save beside its place, verify, then rename: whenever it is killed, `path` is the old or the new one."""
+    """Save to a draft, verify, then rename: even if killed, `path` is either the old or the new file."""
     with atomic_write(path) as draft:
         with draft.open("wb") as file:
             _save(checkpoint, file)
@@ -95,17 +95,17 @@ def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
 
 
 def remove_stale_drafts(folder: Path) -> None:
-    """Remove what killed writes left behind in a folder; those under way are left alone."""
+    """Remove drafts of killed writes from a folder; active drafts stay."""
     for partial in folder.glob(f"*{DRAFT}"):
         if time.time() - partial.stat().st_mtime > _STALE:
             partial.unlink(missing_ok=True)
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """Writes checkpoints atomically and verifies them when they are written and when they are loaded.
+    """Writes checkpoints atomically and verifies them on save and on load.
 
-    Lightning's own goes through fsspec, which writes to the system's folder of temporary files and moves the file from
-    there: a copy, where that is another disk. It neither flushes nor checks.
+    Lightning's own plugin uses fsspec, which writes to the system's temporary folder and moves the file: a copy if that
+    is another disk. It neither flushes nor checks.
 
     Args:
         opened: A checkpoint that was read before: the first load of its path gets this content, and the file is not

@@ -1,4 +1,4 @@
-"""The data of runs: what their configurations name, or what the command line says."""
+"""The data of runs, from their configurations or from the command line."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ MOST_IMAGES = 256  # a batch
 
 
 class RunData:
-    """Opens the data of runs, each once, however many runs share it.
+    """Opens the data of runs; runs that share data open it once.
 
-    Workers, room on a device, downloads and large batches are not a run's to ask for: they follow `args`.
+    A run's configuration cannot set workers, device memory, downloads or large batches: only `args` can.
 
     Args:
         data_class: Base of the datamodules to choose from.
-        args: Options of the data on the command line, which win over the configuration.
-        keep: What to keep of a datamodule that is set up; all of it by default.
+        args: Data options on the command line; they override the configuration.
+        keep: What to keep of a datamodule after setup. Defaults to all of it.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ def _config(run: RunFolder) -> Any:
 
 
 def split_data_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Options of a command, and those of the data, with what follows each."""
+    """Split a command line into the command's options and those of the data, with their values."""
     own: list[str] = []
     data: list[str] = []
     target = own
@@ -112,7 +112,7 @@ def split_data_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def require_fitting_images(checkpoint: Path, model: VAE, data: Any) -> None:
-    """Refuse data whose images have another shape than the model's."""
+    """Raise unless the images have the model's shape."""
     if tuple(model.image_shape) != tuple(data.image_shape):
         raise ValueError(
             f"{checkpoint} reads images of {tuple(model.image_shape)}, but {type(data).__name__} gives "

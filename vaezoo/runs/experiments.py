@@ -1,4 +1,4 @@
-"""The experiments that come with the package: beside it in a clone, inside it once installed."""
+"""Find the shipped experiments: beside the package in a clone, inside it once installed."""
 
 import re
 from pathlib import Path
@@ -14,15 +14,15 @@ SHIPPED = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "experiments"
 def find_experiment(given: str, folder: str = "") -> str:
     """Path of a configuration, or of a study at folder="studies".
 
-    What lies in the current folder wins. Next comes what is shipped, by its name (`larvae_3dshapes`) or by its path
+    Files in the current folder win, then shipped files by name (`larvae_3dshapes`) or by path
     (`experiments/larvae_3dshapes.yaml`).
 
     Args:
-        given: What a user has typed; returned as it is where it is no name and nothing is found.
+        given: The user's input; returned unchanged if it is not a name and nothing is found.
         folder: Where names are looked up, below `experiments/`.
 
     Raises:
-        ValueError: It is a name, and neither a file nor anything shipped is called so.
+        ValueError: It is a name, but no file or shipped experiment has it.
     """
     if Path(given).is_file():
         return given

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read without executing anything."""
+"""Atomic writes, and reads that execute nothing."""
 
 import os
 import shutil
@@ -18,12 +18,12 @@ MOST_VALUES = 100_000  # of a YAML file, with every alias written out
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Give a draft to write to, which takes the place of the file once it is complete and on the disk.
+    """Yield a draft to write to; it replaces the file once complete and flushed to disk.
 
-    Whatever goes wrong meanwhile, a full disk or an interrupt, the file stays what it was and the draft is removed.
+    On any error, such as a full disk or an interrupt, the file stays unchanged and the draft is removed.
 
     Args:
-        path: The file; its folder is made where it is missing.
+        path: The file; missing folders are created.
 
     Raises:
         OSError: The file cannot be written; names it.
@@ -44,7 +44,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def link(path: Path, name: Path) -> None:
-    """Give a file a second name in place of whatever had it; a copy where the file system knows no hard links."""
+    """Give a file a second name, replacing any file of that name; a copy if hard links are not supported."""
     with atomic_write(name) as draft:
         try:
             draft.hardlink_to(path)
@@ -53,10 +53,10 @@ def link(path: Path, name: Path) -> None:
 
 
 def require_own_file(path: Path, home: Path) -> None:
-    """Refuse what is no file of a folder, which may come from anyone: links that lead out of it, pipes and devices.
+    """Raise unless a path is a plain file of an untrusted folder: no links out of it, pipes or devices.
 
     Args:
-        path: The file; one that is not there passes.
+        path: The file; a missing file passes.
         home: The folder; it may itself be reached by a link.
 
     Raises:
@@ -69,7 +69,7 @@ def require_own_file(path: Path, home: Path) -> None:
 
 
 def read_yaml(file: Path) -> Any:
-    """Plain data from a YAML file; tags that would build objects are errors, and so is what would take for ever."""
+    """Plain data from a YAML file. Tags that build objects and YAML bombs are errors."""
     try:
         if file.exists() and not file.is_file():
             raise yaml.YAMLError("it is no plain file")

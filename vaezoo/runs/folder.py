@@ -1,4 +1,4 @@
-"""What lies where in a run's folder, `runs/<experiment>/<time>`: no other file spells these names."""
+"""Layout of a run's folder, `runs/<experiment>/<time>`: the only place that spells these names."""
 
 import os
 import time
@@ -25,9 +25,9 @@ class RunFolder:
 
     @classmethod
     def of(cls, checkpoint: str | Path) -> "RunFolder":
-        """The run of a checkpoint: the folder above `checkpoints`, or the one that holds a configuration beside it.
+        """The run of a checkpoint: the folder above `checkpoints`, or its own folder if that has a configuration.
 
-        That of a shared model's weights is their own.
+        The weights of a shared model lie in its own folder.
         """
         folder = Path(checkpoint).parent
         if folder == Path():  # the parent of "." is "."
@@ -80,7 +80,7 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """What was logged, one row a step."""
+        """The log, one row per step."""
         return self.path / "metrics.csv"
 
     @property
@@ -90,7 +90,7 @@ class RunFolder:
 
     @property
     def last(self) -> Path:
-        """The checkpoint to continue from."""
+        """The checkpoint to resume from."""
         return self.checkpoints / "last.ckpt"
 
     @property
@@ -120,7 +120,7 @@ class RunFolder:
 
     @property
     def tracking(self) -> Path:
-        """Which run of Weights & Biases this one is."""
+        """The Weights & Biases run of this run."""
         return self.path / "wandb.json"
 
     @property
@@ -144,11 +144,11 @@ class RunFolder:
         return self.path / "nonfinite.jsonl"
 
     def codes(self, rank: int | None = None) -> Path:
-        """Codes of the test images, with ids and factors; of one rank's share where there are several."""
+        """Codes of the test images, with ids and factors; one file per rank if there are several."""
         return self.path / ("codes.npz" if rank is None else f"codes_{rank}.npz")
 
     def all_checkpoints(self) -> Iterator[Path]:
-        """Checkpoints to continue from: the last, the one before, then the others, newest first; files alone."""
+        """Checkpoints to resume from: the last, the previous, then the others, newest first. Files only."""
         first = [path for path in (self.last, self.previous) if path.is_file()]
         others = (path for path in self.checkpoints.glob("*.ckpt") if path.is_file() and path not in first)
         yield from first
@@ -169,9 +169,9 @@ class RunFolder:
 
 
 def new_run_folder(experiment: Path) -> Path:
-    """Make a folder named after the time, the same for all ranks that this process starts.
+    """Make a folder named after the time, shared by all ranks that this process starts.
 
-    It is made here, before anything is written: of two runs that start in the same second, each has its own.
+    It is made before anything is written, so two runs that start in the same second get different folders.
     """
     if "LOCAL_RANK" in os.environ and (name := os.environ.get("VAEZOO_RUN")):
         return experiment / name
@@ -195,7 +195,7 @@ def _made(folder: Path) -> bool:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a run's folder into which no file came, and likewise its experiment's and that of all runs."""
+    """Remove a run's folder if empty, and then its experiment's folder and the folder of all runs."""
     with suppress(OSError):  # there is something in it
         for empty in (folder, folder.parent, folder.parent.parent):
             empty.rmdir()

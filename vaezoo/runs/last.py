@@ -21,13 +21,13 @@ Differences = Callable[[dict[str, Any]], list[str]]
 
 
 def resolve_last(experiment: Path, seed: Any, differences: Differences) -> tuple[OpenCheckpoint | None, Any]:
-    """The experiment's checkpoint that is furthest in training, if there is one, read once, and the seed of its run.
+    """The experiment's furthest checkpoint, if any, read once, and the seed of its run.
 
-    The choice is the same for all ranks that this process starts, whatever the first of them has saved by then.
+    All ranks that this process starts share the choice, whatever the first rank has saved by then.
 
     Args:
         experiment: Folder of the experiment's runs.
-        seed: Only runs of this seed count: those of several share a folder. True stands for any.
+        seed: Consider only runs with this seed, as several seeds share a folder. True means any.
         differences: Runs without any come first.
     """
     if "LOCAL_RANK" in os.environ and "VAEZOO_LAST" in os.environ:
@@ -45,16 +45,16 @@ def resolve_last(experiment: Path, seed: Any, differences: Differences) -> tuple
 def furthest_checkpoint(
     experiment: Path, seed: Any, differences: Differences = lambda checkpoint: []
 ) -> OpenCheckpoint | None:
-    """The checkpoint with the most steps behind it that can be continued from, read; others are warned about.
+    """Read the furthest checkpoint that can be resumed; warn about the others.
 
-    Runs with the configuration's settings come first, then those that differ in the fewest, which whoever continues
-    from them has to check. What is further and was passed over is said. Clocks, names and folders have no say, as they
-    change: a run may be copied, or hold the best checkpoint of the one that it continues. Of several at the same step,
-    one called last is taken, of the latest run.
+    Runs with the configuration's settings come first, then those with the fewest differences, which the caller has to
+    check. Prints further checkpoints that were skipped. Clocks, names and folders do not matter, as they change: a run
+    may be copied, or hold the best checkpoint of the run it resumes. At equal steps, the `last` checkpoint of the
+    latest run wins.
 
     Args:
         experiment: Folder of the experiment's runs.
-        seed: Only runs of this seed count. True stands for any.
+        seed: Consider only runs with this seed. True means any.
         differences: As in `resolve_last`; none by default.
     """
     skipped: list[Exception] = []

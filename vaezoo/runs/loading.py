@@ -1,4 +1,4 @@
-"""What runs leave, read without executing any of it: models from checkpoints, and the data that they name."""
+"""Load models from checkpoints, and the data of their runs, without executing anything in them."""
 
 from copy import deepcopy
 from io import BytesIO
@@ -17,13 +17,13 @@ from vaezoo.specs import find
 
 
 def load(path: str | Path, map_location: Any = "cpu") -> VAE:
-    """Load the model that a checkpoint holds, whatever its class.
+    """Load a model of any class from a checkpoint.
 
-    Only tensors and plain data are read; nothing in the file is executed, and a damaged one is an error. A model
-    defined elsewhere must be imported first.
+    Reads only tensors and plain data; nothing in the file is executed. A damaged file raises an error. Import your own
+    model classes first.
 
     Args:
-        path: A checkpoint that Lightning wrote, or the folder of `save_pretrained`.
+        path: A Lightning checkpoint, or a folder of `save_pretrained`.
         map_location: Device to load to, as in `torch.load`.
     """
     path = RunFolder(Path(path)).weights if Path(path).is_dir() else Path(path)
@@ -41,11 +41,11 @@ def load(path: str | Path, map_location: Any = "cpu") -> VAE:
 
 
 def save(model: VAE, path: str | Path) -> None:
-    """Write a model that no Trainer trained as a checkpoint that `load`, and every command, reads.
+    """Save a model, trained without a Trainer, as a checkpoint for `load` and every command.
 
     Args:
-        model: The model, say `JointVAE.from_released("model.pt", "specs.json")`.
-        path: The file, say `mnist.ckpt`.
+        model: The model, e.g. `JointVAE.from_released("model.pt", "specs.json")`.
+        path: The file, e.g. `mnist.ckpt`.
     """
     write_checkpoint(content_of(model), Path(path))
 
@@ -84,17 +84,17 @@ def _require_fitting(model_class: type[VAE], checkpoint: dict[str, Any], folder:
 
 
 def data_settings(config: Any, data_class: type[LightningDataModule]) -> dict[str, Any]:
-    """The data that a run's configuration names, which may come from anyone.
+    """Data settings from a run's configuration, which is untrusted.
 
-    Only classes of data that are imported already are taken: a run's folder cannot have a module imported, as the
-    user's own `--data` and `--config` can.
+    Accepts only datamodule classes that are already imported: unlike `--data` and `--config`, a run's folder cannot
+    trigger an import.
 
     Args:
         config: The configuration as read.
         data_class: Base of the datamodules to choose from.
 
     Raises:
-        ValueError: It names no data, or none that is known.
+        ValueError: It names no data, or an unknown class.
     """
     settings = config.get("data") if isinstance(config, dict) else None
     if not isinstance(settings, dict) or not isinstance(settings.get("class_path"), str):

@@ -1,4 +1,4 @@
-"""What a run logs, one row a step, in a file that survives any kill and a full disk."""
+"""The run's CSV log, one row per step; it survives kills and full disks."""
 
 import csv
 import io
@@ -17,11 +17,11 @@ from vaezoo.runs.files import atomic_write
 
 
 class RunLog(CSVLogger):
-    """Lightning's log as a CSV file, whose rows are never lost once they are written.
+    """Lightning's CSV log, without losing written rows.
 
-    Lightning empties the file to write it again wherever a new column comes, as at the first validation: killed there,
-    or on a full disk, a run had no log. Here a file with more columns takes the place of the old one once it is
-    complete, and a row that cannot be written whole is taken back. Each row goes to disk at once.
+    Lightning empties and rewrites the file for each new column, e.g. at the first validation; a kill or a full disk
+    there loses the log. Here a complete new file replaces the old one, and a partial row is removed. Each row is
+    written to disk at once.
 
     Args:
         folder: Folder of the run.

@@ -32,31 +32,29 @@ def local_path(path: str) -> str:
 
 
 def open_checkpoint(path: str | None) -> OpenCheckpoint | None:
-    """Read the checkpoint that a command starts from, wherever it lies; None where there is none."""
+    """Read the checkpoint that a command starts from, local or remote; None if there is none."""
     if path is None:
         return None
     return OpenCheckpoint(Path(path), fetch_checkpoint(path) if is_remote(path) else read_checkpoint(Path(path)))
 
 
 def require_resumable(path: Path, checkpoint: dict[str, Any]) -> None:
-    """Refuse a checkpoint without the state of a training: Lightning would begin anew what is missing, or fail."""
+    """Refuse a checkpoint without training state: Lightning would restart what is missing, or fail."""
     missing = missing_state(checkpoint)
     if missing:
-        raise ValueError(
-            f"{path} holds no {missing}, so no training can continue from it: give a last.ckpt of a run, which does"
-        )
+        raise ValueError(f"{path} holds no {missing}, so training cannot resume from it: use a run's last.ckpt")
 
 
 def require_unfinished(
     checkpoint: OpenCheckpoint, max_steps: int, max_epochs: int | None, allow_changes: bool = False
 ) -> None:
-    """Refuse to continue a run that is complete.
+    """Refuse to resume a complete run.
 
     Args:
         checkpoint: The checkpoint.
-        max_steps: Limit of the fit; -1 is none.
-        max_epochs: Another; -1 and None are none.
-        allow_changes: Go on with a run that was stopped early.
+        max_steps: Step limit; -1 for no limit.
+        max_epochs: Epoch limit; -1 or None for no limit.
+        allow_changes: Continue a run that was stopped early.
 
     Raises:
         NothingToDo: The run is complete under these limits.
@@ -66,45 +64,45 @@ def require_unfinished(
     step = checkpoint.content["global_step"]
     if _complete(checkpoint.content, max_steps, max_epochs):
         raise NothingToDo(
-            f"the run of {path} is complete after step {step}: nothing to do; a higher limit lets it go on"
+            f"the run of {path} is complete after step {step}: nothing to do; raise the limit to continue"
         )
     if checkpoint.content.get(STOPPED_EARLY) and not allow_changes:
         raise NothingToDo(
-            f"the run of {path} is complete: it stopped early, after step {step}, as by EarlyStopping or max_time; "
-            "nothing to do; --allow_changes true lets it go on"
+            f"the run of {path} is complete: it stopped early, after step {step}, e.g. by EarlyStopping or max_time; "
+            "nothing to do; --allow_changes true continues it"
         )
 
 
 def require_same_model(model: VAE, checkpoint: dict[str, Any]) -> None:
-    """Refuse to use a checkpoint with another model than the one that wrote it."""
+    """Refuse a checkpoint of another model."""
     ours, theirs = model.spec["class_path"], public(str(checkpoint.get("model_class")))
     if theirs != ours:
         raise ValueError(f"the checkpoint holds a {_short(theirs)}, the configuration names a {_short(ours)}")
     for name, (before, value) in _other_arguments(type(model), model.spec["init_args"], checkpoint).items():
         raise ValueError(
-            f"the checkpoint was written with model.{name}={before}, the configuration says {value}: a run goes on "
-            "and is tested as it began; start a new one for another model"
+            f"the checkpoint was written with model.{name}={before}, the configuration says {value}: a run "
+            "keeps its model; start a new run for another one"
         )
 
 
 def require_same_settings(settings: dict[str, Any], checkpoint: dict[str, Any]) -> None:
-    """Refuse to go on with other data, batches or precision than those that a checkpoint notes.
+    """Refuse to resume with other data, batch size or precision than the checkpoint's.
 
     Args:
-        settings: What this run does, by the names of the options.
-        checkpoint: The checkpoint; one of an earlier version notes nothing.
+        settings: Settings of this run, by option name.
+        checkpoint: The checkpoint; those of earlier versions hold no settings.
     """
     if changes := _other_settings(settings, checkpoint):
         raise ValueError(
-            f"the checkpoint was written with {', '.join(changes)}: a run goes on as it began; give the same settings, "
-            "start a new run, or allow the change with --allow_changes true"
+            f"the checkpoint was written with {', '.join(changes)}: a resumed run keeps its settings; give the same "
+            "ones, start a new run, or allow the change with --allow_changes true"
         )
 
 
 def differences(
     model: type[VAE], arguments: dict[str, Any], settings: dict[str, Any], checkpoint: dict[str, Any]
 ) -> list[str]:
-    """In what a checkpoint differs from a configuration whose model is not built yet, in a few words each.
+    """Differences between a checkpoint and a configuration whose model is not built yet, a few words each.
 
     Args:
         model: The model's class.

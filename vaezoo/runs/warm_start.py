@@ -1,4 +1,4 @@
-"""A new run that starts with the weights of a checkpoint, as far as they fit."""
+"""Start a new run from a checkpoint's weights, as far as they fit."""
 
 from collections.abc import Collection
 
@@ -11,10 +11,10 @@ MOST_NAMES = 5  # of modules in a line
 
 
 def load_weights(model: VAE, checkpoint: OpenCheckpoint) -> list[str]:
-    """Copy the weights that have the name and shape of the model's own; steps and other states stay as they are.
+    """Copy weights with matching name and shape; steps and other state stay unchanged.
 
     Returns:
-        What was loaded and what was not, a line or two.
+        What was and was not loaded, in a line or two.
 
     Raises:
         ValueError: Nothing fits.
@@ -44,7 +44,7 @@ def load_weights(model: VAE, checkpoint: OpenCheckpoint) -> list[str]:
 
 
 def require_loaded_encoder(model: VAE, checkpoint: OpenCheckpoint) -> None:
-    """Refuse to freeze an encoder whose weights did not all come from a checkpoint."""
+    """Refuse to freeze an encoder unless all its weights come from a checkpoint."""
     given = checkpoint.content["state_dict"]
     for name, weight in model.encoder.named_parameters(prefix="encoder"):
         if name not in given or given[name].shape != weight.shape:

@@ -25,10 +25,10 @@ from vaezoo.study.sweep import write_sweeps
 from vaezoo.text import aligned, printable
 
 EPILOG = """\
-A run is one process of `vaezoo fit` and one of `vaezoo evaluate` on its last checkpoint. Finished runs are never run
-again: give the same command to go on with a study that was interrupted, or after adding seeds. Runs and results are in
---output: runs/NAME/, results.csv, results.parquet, summary.md, summary.tex and plots/. On a cluster, all machines must
-see that folder."""
+Each run is one `vaezoo fit` process and one `vaezoo evaluate` process on its last checkpoint. Finished runs are
+skipped: repeat the command to resume an interrupted study, or after adding seeds. --output holds runs and results:
+runs/NAME/, results.csv, results.parquet, summary.md, summary.tex and plots/. On a cluster, all machines must share that
+folder."""
 
 
 def run_study(args: Sequence[str], track: TrackStudy) -> None:
@@ -160,41 +160,41 @@ def _print_commands(runs: list[Run], jobs: dict[str, Job]) -> None:
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser(prog="vaezoo study", description="Many runs from one file, on Ray.", epilog=EPILOG)
-    parser.add_argument("study", type=str, help="The study: a file, or a name such as larvae_rates.")
+    parser = CommandParser(
+        prog="vaezoo study", description="Run a grid of experiments from one file, on Ray.", epilog=EPILOG
+    )
+    parser.add_argument("study", type=str, help="A study file, or a name such as larvae_rates.")
     add_options(parser)
-    parser.add_argument("--dry_run", action="store_true", help="Print all runs and their commands, and end.")
-    parser.add_argument("--sweep", type=str | None, help="Write the grid as a sweep of Weights & Biases, and end.")
+    parser.add_argument("--dry_run", action="store_true", help="Print all runs and their commands, then exit.")
+    parser.add_argument("--sweep", type=str | None, help="Write the grid as a Weights & Biases sweep, then exit.")
     return parser
 
 
 def add_options(parser: ArgumentParser) -> None:
     """How the runs of a study are run."""
-    parser.add_argument("--budget", type=str, default="full", help="Which of the study's budgets, often full or smoke.")
+    parser.add_argument("--budget", type=str, default="full", help="Budget of the study, usually full or smoke.")
     parser.add_argument(
-        "--output", type=str | None, help="Folder of runs and results; runs/studies/NAME by default, or NAME-BUDGET."
+        "--output", type=str | None, help="Folder of runs and results. Defaults to runs/studies/NAME, or NAME-BUDGET."
     )
-    parser.add_argument("--plots_only", action="store_true", help="Draw the plots again from results.csv, and end.")
+    parser.add_argument("--plots_only", action="store_true", help="Redraw the plots from results.csv, then exit.")
     add_style_options(parser, STYLE)
     parser.add_argument(
         "--address",
         type=str | None,
-        help="Address of a Ray cluster; by default one is started that listens to this machine alone.",
+        help="Address of a Ray cluster. Defaults to a new one, reachable from this machine only.",
     )
     parser.add_argument(
         "--hang_minutes",
         type=float,
         default=60.0,
-        help="Minutes without output, log or checkpoint after which a run is ended and tried again; 0 waits for ever.",
+        help="Restart a run after so many minutes without output, log or checkpoint; 0 waits forever.",
     )
-    parser.add_argument(
-        "--cpus_per_run", type=float | None, help="CPUs, and threads, of a run; the study's by default."
-    )
-    parser.add_argument("--gpus_per_run", type=float | None, help="GPUs of a run; the study's by default.")
+    parser.add_argument("--cpus_per_run", type=float | None, help="CPUs and threads per run. Defaults to the study's.")
+    parser.add_argument("--gpus_per_run", type=float | None, help="GPUs per run. Defaults to the study's.")
     parser.add_argument(
         "--retries",
         type=int,
         default=2,
-        help="How often a failed run is tried again, from its last checkpoint; one that fails twice alike is given up.",
+        help="Retries of a failed run, from its last checkpoint. A run that fails the same way twice is given up.",
     )
     add_tracking_option(parser, "the scores of each checkpoint, and a table of all,")

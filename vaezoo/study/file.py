@@ -25,14 +25,14 @@ STATISTICS = ("n", "mean", "lowest", "highest", "best")
 
 @dataclass(frozen=True)
 class Part:
-    """One configuration of a study, with what is its own.
+    """One configuration of a study, with its own settings.
 
     Attributes:
         config: Path of its file.
         overrides: Options of all its runs.
         grid: Axes by name. A list holds values of the option that the axis is named after; a mapping holds points by
             name, each with the options that it sets together.
-        seeds: Its seeds, where they differ from the study's.
+        seeds: Its seeds, if they differ from the study's.
         evaluate: Options of `vaezoo evaluate` that differ from the study's.
     """
 
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Study:
-    """What a study's file says.
+    """Contents of a study's file.
 
     Attributes:
         name: Name of the study.
@@ -53,14 +53,14 @@ class Study:
         seeds: Seeds of every run.
         grid: Axes that all configurations share.
         overrides: Options of all runs.
-        budgets: Options by budget, which win over all others; `seeds` and `evaluate` replace the study's, `only` names
-            the places in the grid that are run, as patterns of their names.
+        budgets: Options by budget; they override all others. `seeds` and `evaluate` replace the study's; `only` selects
+            places in the grid by name patterns.
         evaluate: Options of `vaezoo evaluate`.
         cpus: CPUs of a run.
         gpus: GPUs of a run.
         scheduler: Class, metric, mode and options of a scheduler of Ray Tune; empty for none.
         summary: `rows`, `scores` and `statistics` of the summary.
-        plots: What is drawn; every score over every axis where none are named.
+        plots: Plots to draw. Defaults to every score over every axis.
     """
 
     name: str

@@ -17,10 +17,10 @@ class Plot:
     Attributes:
         x: An axis of the grid, `config`, or a score; over a score, each point is labelled with its place in the grid.
         y: A score.
-        by: Axes whose values are lines of their own; None takes every other axis that varies.
-        panels: Axes whose values are panels of their own.
-        only: Patterns of the places in the grid that are drawn, as in a budget; all where empty.
-        scale: Scale of x; None goes by its values.
+        by: Axes with one line per value. Defaults to every other axis that varies.
+        panels: Axes with one panel per value.
+        only: Patterns of places in the grid to draw, as in a budget. Empty means all.
+        scale: Scale of x. Defaults to one that suits its values.
         name: Name of the files.
     """
 

@@ -120,10 +120,10 @@ def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) ->
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo reproduce",
-        description="A paper's numbers by one command, compared with what is expected of them.",
+        description="Reproduce a paper's numbers and compare them with the expected values.",
         epilog=EPILOG,
     )
     parser.add_argument("name", type=str | None, nargs="?", help="Study, for example welavae_table1.")
     add_options(parser)
-    parser.add_argument("--record", action="store_true", help="Write the results to experiments/results as well.")
+    parser.add_argument("--record", action="store_true", help="Also write the results to experiments/results.")
     return parser

@@ -39,10 +39,12 @@ def sweep_config(study: Study, name: str, part: Part, budget: dict[str, Any]) ->
     for axis, points in axes(study, part).items():
         if isinstance(points, dict):
             raise ValueError(
-                f"configs.{name}: the points of {axis!r} are sets of options, a W&B sweep knows values alone"
+                f"configs.{name}: the points of {axis!r} are sets of options, but a W&B sweep takes plain values only"
             )
     if "only" in budget:
-        raise ValueError("the budget runs some of the grid alone, a W&B sweep runs all of it: choose another --budget")
+        raise ValueError(
+            "this budget runs only part of the grid, but a W&B sweep runs all of it: choose another --budget"
+        )
     fixed = {**study.overrides, **part.overrides, **budget}
     fixed = {key: value for key, value in fixed.items() if key not in (*OWN, *axes(study, part))}
     values = {axis: points for axis, points in axes(study, part).items() if axis not in budget}

@@ -78,7 +78,7 @@ def _parser() -> CommandParser:
         description="Create a workspace on W&B that compares runs, or a report of a study.",
     )
     project = os.environ.get("WANDB_PROJECT", "vaezoo")
-    parser.add_argument("--project", type=str, default=project, help="Project of the runs; a study knows its own.")
-    parser.add_argument("--entity", type=str | None, help="User or team; defaults to yours.")
-    parser.add_argument("--report", type=str | None, help="Folder of a study, to write a report of its runs instead.")
+    parser.add_argument("--project", type=str, default=project, help="Project of the runs; a study has its own.")
+    parser.add_argument("--entity", type=str | None, help="User or team. Defaults to yours.")
+    parser.add_argument("--report", type=str | None, help="Folder of a study: write a report of its runs instead.")
     return parser

@@ -28,17 +28,17 @@ def label_distance(predictions: ArrayLike, labels: ArrayLike) -> Scores:
 
 
 def reconstruction_error(errors: ArrayLike, *, variant: Literal["squared", "bernoulli"] = "squared") -> Scores:
-    """Mean error of a reconstructed value: per pixel, and per channel of it.
+    """Mean reconstruction error per pixel and channel.
 
     Args:
         errors: Mean error of each example (N, 1).
-        variant: Which error that is.
+        variant: Name of the error.
     """
     return {f"reconstruction_error_{variant}": float(as_codes(errors, 1, "errors").mean())}
 
 
 def class_accuracy(classes: ArrayLike, labels: ArrayLike) -> Scores:
-    """Share of examples whose most probable class is their label, classes taken as they are numbered.
+    """Share of examples whose most probable class equals their label.
 
     Args:
         classes: Class probabilities (N, C), or chosen classes (N,).
@@ -90,7 +90,7 @@ def attribute_accuracy(
         codes: Codes of training images (N, D).
         attributes: Their attributes (N, K) of two values each; the greater one is positive.
         test: Codes and attributes of the images to score on.
-        attribute_names: Names of the attributes, which their accuracies carry; numbers from 0 without them.
+        attribute_names: Names of the attributes, used in the score names. Defaults to numbers from 0.
     """
     part = hold_out(codes, attributes, test)
     if part.labels.max() > 1:
@@ -110,12 +110,12 @@ def attribute_accuracy(
 
 
 def label_accuracy(classes: ArrayLike, labels: ArrayLike, *, label_names: Sequence[str] = ()) -> Scores:
-    """Share of each label that a model decodes as it is, and the mean over labels (WeLa-VAE, Table 1).
+    """Accuracy of each decoded label, and the mean over labels (WeLa-VAE, Table 1).
 
     Args:
         classes: Decoded class of each label (N, L).
-        labels: True classes (N, L); NaN for a label that is not observed, which counts nowhere.
-        label_names: Names of the labels, which their accuracies carry; numbers from 0 without them.
+        labels: True classes (N, L). NaN labels are unobserved and ignored.
+        label_names: Names of the labels, used in the score names. Defaults to numbers from 0.
     """
     guess, truth = as_codes(classes, 1, "classes"), np.asarray(labels, dtype=np.float64)
     if guess.shape != truth.shape:

@@ -39,12 +39,12 @@ def beta_vae_score(
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        variant: "reference" is logistic regression on the codes as they are, which depends on their scale;
-            "standardised" divides them by their standard deviations first; "dip" is the one-vs-rest linear SVM with
-            hinge loss and C = 0.01 of DIP-VAE (Kumar et al., 2018, Sec. 4), on the codes as they are, and
-            "dip_continuous" the same without factors that are categories: the paper does not name its factors.
-        points: Points that the classifier is fitted on.
-        test_points: Points that it is scored on.
+        variant: "reference" is logistic regression on the raw codes, which depends on their scale; "standardised"
+            divides them by their standard deviations first; "dip" is the one-vs-rest linear SVM with hinge loss and C =
+            0.01 of DIP-VAE (Kumar et al., 2018, Sec. 4), on the raw codes; "dip_continuous" is the same without
+            categorical factors, as the paper does not name its factors.
+        points: Training points of the classifier.
+        test_points: Test points.
         pairs: Pairs averaged into one point.
         seed: Seed of the pairs.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
@@ -68,7 +68,7 @@ def beta_vae_score(
 
 
 def logistic(x: Array, y: Labels, new_x: Array, seed: int) -> Labels:
-    """Classify rows by logistic regression, which needs no seed."""
+    """Classify rows by logistic regression; needs no seed."""
     return np.asarray(fit_logistic(x, y).logits(new_x).argmax(axis=1))
 
 

@@ -1,4 +1,4 @@
-"""Confidence intervals of any score, by drawing the rows of its pool anew."""
+"""Bootstrap confidence intervals of any score."""
 
 from collections.abc import Callable
 from statistics import NormalDist
@@ -32,26 +32,26 @@ def bootstrap(
     seed: int = 0,
     scores: Scores | None = None,
 ) -> dict[str, Interval]:
-    """Return the interval of every score of a metric (Efron, 1979), laid around the score of the pool itself.
+    """Bootstrap interval of every score of a metric (Efron, 1979), centred on the score of the full pool.
 
-    A drawn pool repeats rows, so that scores from bins are further off on it than on the pool, and plain percentiles
-    may miss the score they belong to. The interval therefore reaches as far below and above the score as the
-    percentiles of the draws lie below and above their median, and always holds the score. Where a score is infinite,
-    no distance says anything: percentiles stay as they are, widened to the score.
+    A resample repeats rows, which biases scores that use bins, so plain percentiles may miss the score. The interval
+    therefore extends below and above the score as far as the percentiles lie below and above the median of the
+    resamples, and always contains the score. If a score is infinite, the plain percentiles are used, widened to the
+    score.
 
-    A metric that holds rows out would find copies of its training rows among them: pass these rows as `test`, and
-    either part is drawn anew from its own rows. Fixed with `functools.partial` instead, they stay as they are.
+    Pass the test rows of a metric with a held-out set as `test`, so that both sets are resampled separately. Otherwise
+    copies of training rows would end up in the test set. Test rows fixed by `functools.partial` are not resampled.
 
     Args:
-        metric: A function of this package, say `mig`.
-        *tables: What it reads, codes (N, D) and factors (N, K); their rows are drawn together.
-        test: Codes and factors that the metric takes as its argument `test`.
-        resamples: Number of pools drawn.
-        level: Probability that the interval covers.
-        method: "percentile" of the drawn scores, or "normal" from their standard deviation, for few resamples.
-            Draws in which a score is not defined, as a rare factor is missing, do not count for it.
-        seed: Seed of the draws.
-        scores: What the metric says of the tables themselves, if that is known already.
+        metric: A function of this package, e.g. `mig`.
+        *tables: Its inputs, codes (N, D) and factors (N, K); rows are resampled jointly.
+        test: Codes and factors for the metric's argument `test`.
+        resamples: Number of bootstrap resamples.
+        level: Coverage of the interval.
+        method: "percentile" of the resampled scores, or "normal" from their standard deviation, for few resamples.
+            Resamples with an undefined score, e.g. because a rare factor is missing, are ignored.
+        seed: Seed of the resamples.
+        scores: Scores of the full tables, if already computed.
     """
     if not 0 < level < 1 or resamples < 2:
         raise ValueError(f"level={level} must lie between 0 and 1, and resamples={resamples} be at least 2")

@@ -12,7 +12,7 @@ from vaezoo.metrics.functional.threads import in_threads
 
 
 class Fit(NamedTuple):
-    """How one factor is predicted from the codes."""
+    """Prediction of one factor from the codes."""
 
     importance: Array  # of each code (D,)
     train: float  # accuracy
@@ -36,10 +36,10 @@ def dci(
         codes: Codes (N, D).
         factors: Factors (N, K), each predicted as a category.
         variant: "fast" boosts trees on binned codes; "reference" fits scikit-learn's `GradientBoostingClassifier`.
-        test: Codes and factors that informativeness is measured on; without them a share of the rows is held out.
-        test_fraction: That share.
+        test: Codes and factors for informativeness. Defaults to held-out rows.
+        test_fraction: Share of rows to hold out.
         seed: Seed of the split and of the trees.
-        jobs: Factors that are fitted at a time, in threads; -1 is one a core.
+        jobs: Number of factors fitted in parallel threads; -1 is one per core.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
     part = hold_out(codes, factors, test, test_fraction, seed)
@@ -56,7 +56,7 @@ def dci(
 
 
 def importance_table(codes: ArrayLike, factors: ArrayLike, *, seed: int = 0, discrete: Sequence[int] = ()) -> Array:
-    """Importance of each latent for each factor by the fast variant, (L, K); the arguments are those of `dci`."""
+    """Importance of each latent for each factor, fast variant, (L, K). Same arguments as `dci`."""
     part = hold_out(codes, factors, None, 1 / 3, seed)
     return _table(fit_fast(part, seed, -1), part, discrete)
 
@@ -68,7 +68,7 @@ def _table(fits: Sequence[Fit], part: Holdout, discrete: Sequence[int]) -> Array
 
 
 def concentration(table: Array) -> Array:
-    """Return 1 less the normalised entropy of each row of importances; one column alone counts 1."""
+    """Return 1 minus the normalised entropy of each row of importances; 1 if there is one column."""
     if table.shape[1] == 1:
         return np.ones(len(table))
     share = table + 1e-11

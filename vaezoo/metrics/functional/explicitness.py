@@ -11,7 +11,7 @@ def area_under_curve(score: Array, label: Labels) -> float:
     """Return the one-vs-rest area under the ROC curve, averaged over the classes that split the rows.
 
     Args:
-        score: Scores (N, C), higher for likelier.
+        score: Scores (N, C), higher for more likely classes.
         label: Classes (N,).
     """
     areas = []
@@ -38,14 +38,14 @@ def explicitness(
 ) -> Scores:
     """Explicitness (Ridgeway and Mozer, 2018): mean area under the ROC curve of logistic regression.
 
-    Departs from the reference: constant codes are left out instead of dividing by zero, and a class that the test
-    rows lack is skipped instead of crashing.
+    Departs from the reference: constant codes are ignored instead of dividing by zero, and classes missing from the
+    test rows are skipped instead of crashing.
 
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        test: Codes and factors to score on; without them a share of the rows is held out.
-        test_fraction: That share.
+        test: Codes and factors to score on. Defaults to held-out rows.
+        test_fraction: Share of rows to hold out.
         seed: Seed of the split.
     """
     part = hold_out(codes, factors, test, test_fraction, seed)

@@ -23,18 +23,18 @@ def factor_vae_score(
 ) -> Scores:
     """FactorVAE score (Kim and Mnih, 2018): majority votes fitted on `votes`, scored on `test_votes`.
 
-    Departs from the reference: votes are drawn from the pool, a factor's values as often as they occur in it, so that
-    nothing is encoded twice and incomplete grids work; a constant latent never votes; the activity threshold shrinks
-    with codes that are all small.
+    Departs from the reference: votes are drawn from the pool, with factor values at their frequency in it, so nothing
+    is encoded twice and incomplete grids work; constant latents never vote; the activity threshold scales down if all
+    codes are small.
 
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        votes: Votes that the map from latent to factor is fitted on.
-        test_votes: Votes that it is scored on.
-        batch: Rows of a vote.
-        threshold: Latents whose standard deviation is below it (below its product with the largest one, where that
-            is under 1) do not vote.
+        votes: Votes to fit the map from latent to factor.
+        test_votes: Votes to score it.
+        batch: Rows per vote.
+        threshold: Latents with a smaller standard deviation do not vote. The threshold is multiplied by
+            the largest one if that is below 1.
         seed: Seed of the votes.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
@@ -65,17 +65,17 @@ def parted_factor_score(
     seed: int = 0,
     discrete: Sequence[int] = (),
 ) -> Scores:
-    """Factor score as PartedVAE computes it: disjoint batches of one factor value, one map fitted and scored on them.
+    """PartedVAE's factor score: disjoint batches of one factor value, one map fitted and scored on them.
 
-    In the released code every latent may win a vote; the votes that inactive ones win then leave numerator and
-    denominator. On dSprites, x, y, scale and three inactive latents score 0.81 by it, and 0.60 where active latents
-    alone vote. A constant latent, 0/0 there, never votes here.
+    In the released code every latent may win a vote; votes won by inactive latents are then dropped from numerator and
+    denominator. On dSprites, x, y, scale and three inactive latents score 0.81 this way, and 0.60 if only active
+    latents vote. Constant latents, 0/0 there, never vote here.
 
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        variant: "parted" as released; "parted_pruned" lets active latents alone vote, and counts every vote.
-        batch: Rows of a vote; a value's last, incomplete batch is left out.
+        variant: "parted" as released; "parted_pruned" lets only active latents vote, and counts every vote.
+        batch: Rows per vote; the last, incomplete batch of a value is dropped.
         threshold: Least standard deviation of an active latent; for "parted_pruned" as in `factor_vae_score`.
         seed: Seed of the shuffle.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
@@ -108,7 +108,7 @@ def deviations(codes: Array, starts: NDArray[np.intp]) -> Array:
 
 
 def active_latents(codes: Array, starts: NDArray[np.intp], threshold: float) -> NDArray[np.bool_]:
-    """Mark the latents that vary by the threshold, which shrinks with codes that are all small."""
+    """Mark the latents that vary by the threshold, which scales down if all codes are small."""
     deviation = deviations(codes, starts)
     return np.asarray((deviation > 0) & (deviation >= threshold * min(1.0, deviation.max())))
 

@@ -17,11 +17,11 @@ def irs(
     num_bins: int = 20,
     discrete: Sequence[int] = (),
 ) -> Scores:
-    """Interventional robustness score (Suter et al., 2019), latents weighted by how far they reach.
+    """Interventional robustness score (Suter et al., 2019), latents weighted by their range.
 
     Args:
         codes: Codes (N, D).
-        factors: Factors (N, K), cut into bins of equal width, so that continuous ones will do.
+        factors: Factors (N, K), cut into equal-width bins, so continuous factors work too.
         quantile: Quantile of the deviations within a factor value; 1 is the paper's maximum.
         num_bins: Bins of a factor.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
@@ -39,7 +39,7 @@ def irs(
 
 
 def robustness(codes: Array, labels: Labels, starts: NDArray[np.intp], quantile: float) -> Array:
-    """Return 1 less the mean deviation within a factor's values over the greatest deviation, shape (L, K)."""
+    """Return 1 minus the mean deviation within a factor's values over the largest deviation, shape (L, K)."""
     reach = deviations(codes, starts).max(axis=0)
     columns = []
     for label in labels.T:

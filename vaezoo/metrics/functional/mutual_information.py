@@ -62,8 +62,8 @@ def mig(
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        variant: "reference" cuts every latent into `num_bins`, so a factor of more values than that stays below 1;
-            "adaptive" cuts it into as many bins as the factor at hand has values, where those are more.
+        variant: "reference" cuts every latent into `num_bins` bins, so a factor with more values cannot reach 1;
+            "adaptive" uses one bin per factor value if there are more values than bins.
         num_bins: Bins of a continuous latent.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
@@ -100,7 +100,7 @@ def modularity(
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        variant: "reference" averages over all latents, a constant one counting 0; "active" leaves constants out.
+        variant: "reference" averages over all latents, constant ones count as 0; "active" ignores constant latents.
         num_bins: Bins of a continuous latent.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """

@@ -1,4 +1,4 @@
-"""Values of a factor, numbers or names, as places that scores can count."""
+"""Number the values of a factor, numbers or names, for scores."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ BINS = 20
 def factor_places(column: NDArray[Any], categorical: bool = False, bins: int = BINS) -> tuple[int, NDArray[np.float64]]:
     """Number the values of a factor.
 
-    A place is the index of a value among all, in alphabetical or increasing order. An ordered factor with more than
-    `bins` different numbers is counted in bins of one width, as `numpy.histogram` cuts them: 3.7 lies in bin 3.
+    A place is the index of a value in alphabetical or increasing order. An ordered factor with more than `bins`
+    distinct values is measured in equal-width bins, as in `numpy.histogram`: 3.7 lies in bin 3.
 
     Args:
-        column: Values (N,), numbers or strings; what is not observed is left out.
-        categorical: Whether numbers stand for categories, which are never binned.
-        bins: Most numbers that stay apart.
+        column: Observed values (N,), numbers or strings.
+        categorical: Whether numbers are categories, which are never binned.
+        bins: Largest number of distinct values without binning.
 
     Returns:
-        How many values or bins there are, and the place of each row (N,).
+        Number of values or bins, and the place of each row (N,).
     """
     values, index = np.unique(column, return_inverse=True)
     if categorical or column.dtype.kind in "US" or len(values) <= bins:

@@ -1,4 +1,4 @@
-"""The pool every score reads: codes (N, D) beside factors (N, K), and how it is checked, labelled and split."""
+"""The input of every score: codes (N, D) and factors (N, K); checks, numbering and splits."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ Pool = tuple[ArrayLike, ArrayLike]
 
 
 class Holdout(NamedTuple):
-    """A pool cut in two; a test label is -1 where training never saw its value."""
+    """A pool split in two; a test label is -1 if its value is missing from training."""
 
     codes: Array  # (N, D)
     labels: Labels  # (N, K)
@@ -22,7 +22,7 @@ class Holdout(NamedTuple):
 
 
 def positive(**counts: int) -> None:
-    """Raise ValueError for a count, named, that is not 1 or more."""
+    """Raise ValueError for a named count below 1."""
     for name, count in counts.items():
         if count < 1:
             raise ValueError(f"{name} must be 1 or more, not {count}")
@@ -33,8 +33,8 @@ def as_codes(codes: ArrayLike, rows: int = 2, name: str = "codes") -> Array:
 
     Args:
         codes: Table of shape (N, D).
-        rows: Fewest rows the score can work with.
-        name: What the error messages call the table.
+        rows: Smallest number of rows.
+        name: Name of the table in error messages.
     """
     table = np.asarray(codes, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] == 0:
@@ -48,7 +48,7 @@ def as_codes(codes: ArrayLike, rows: int = 2, name: str = "codes") -> Array:
 
 
 def as_pool(codes: ArrayLike, factors: ArrayLike, rows: int = 2) -> tuple[Array, Array]:
-    """Check codes and factors together; factors that never vary are left out, as colour is in dSprites."""
+    """Check codes and factors together; drop constant factors, such as colour in dSprites."""
     z, v = as_codes(codes, rows), as_codes(factors, rows, "factors")
     if len(z) != len(v):
         raise ValueError(f"codes holds {len(z)} rows and factors {len(v)}: pass one row of factors for each code")
@@ -77,7 +77,7 @@ def as_labels(factors: Array) -> Labels:
 
 
 def in_own_order(*tables: Array) -> tuple[Array, ...]:
-    """Sort the rows by their bytes, so that a seed means the same whatever the order of batches or ranks."""
+    """Sort the rows by their bytes, so a seed gives the same result for any order of batches or ranks."""
     # Adding zero turns -0.0 into 0.0, whose bytes differ.
     rows = np.ascontiguousarray(np.concatenate(tables, axis=1) + 0.0)
     order = np.argsort(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1), kind="stable")
@@ -92,9 +92,9 @@ def hold_out(
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        test: Codes and factors to test on; without them a share of the rows is drawn.
-        test_fraction: That share, between 0 and 1.
-        seed: Seed of the draw.
+        test: Codes and factors to test on. Defaults to held-out rows.
+        test_fraction: Share of rows to hold out, between 0 and 1.
+        seed: Seed of the split.
     """
     if test is not None:
         z, v = as_pool(codes, factors)
@@ -123,7 +123,7 @@ def _numbered(codes: Array, factors: Array, test_codes: Array, test_factors: Arr
 def first_columns(codes: Array, discrete: Sequence[int]) -> NDArray[np.intp]:
     """Return the first column of every latent.
 
-    A continuous latent has one column; a discrete one has its probability vector, and those come last.
+    A continuous latent has one column, a discrete latent one column per class; discrete latents come last.
 
     Args:
         codes: Codes (N, D).

@@ -1,4 +1,4 @@
-"""Separated attribute predictability: how far the best latent for a factor is ahead of the second best."""
+"""Separated attribute predictability: the gap between the best and second-best latent for each factor."""
 
 from collections.abc import Sequence
 
@@ -39,19 +39,19 @@ def sap(
 ) -> Scores:
     """SAP score of DIP-VAE (Kumar et al., 2018, Sec. 3): R² for ordered factors, balanced accuracy for categories.
 
-    A category is read from a latent by as many thresholds as it has classes, less one, fitted on the same rows. The
-    paper suggests to score latents that belong together as one: a group explains an ordered factor by the linear fit
-    on all its latents, and tells a category by thresholds on their best linear discriminant, or on its best latent.
-    The gap is then that of the two best groups.
+    A category with C classes is predicted from a latent by C − 1 thresholds, fitted on the same rows. As the paper
+    suggests, latents that belong together can be scored as one group: an ordered factor uses the linear fit on all its
+    latents; a category uses thresholds on their best linear discriminant, or on the best latent. The gap is then
+    between the two best groups.
 
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
         categorical: Columns of the factors that are categories; the others are ordered.
         threshold: Latents with a smaller standard deviation are inactive and score 0 ("close to 0" in the paper).
-        groups: Continuous latents, by column, that are scored as one; those not named stand alone.
-        correlation: Latents that correlate by this much or more, directly or through others, form a group; None
-            for no such groups.
+        groups: Columns of continuous latents to score as one; other latents stand alone.
+        correlation: Latents with at least this correlation, directly or through others, form a group. Defaults to no
+            such groups.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """
     z, v = as_pool(codes, factors, rows=3)
@@ -132,13 +132,13 @@ def sap_svm(
 ) -> Scores:
     """SAP score of the reference library: test accuracy of a linear SVM on one latent, every factor a category.
 
-    It depends on the scale of the codes and gives about 0.4 for perfect ones: for comparison with published numbers.
+    Use it to compare with published numbers. It depends on the scale of the codes and is about 0.4 for perfect codes.
 
     Args:
         codes: Codes (N, D).
         factors: Factors (N, K).
-        test: Codes and factors to score on; without them a share of the rows is held out.
-        test_fraction: That share.
+        test: Codes and factors to score on. Defaults to held-out rows.
+        test_fraction: Share of rows to hold out.
         seed: Seed of the split.
         discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
     """

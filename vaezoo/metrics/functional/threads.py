@@ -1,4 +1,4 @@
-"""Threads over pieces of work, each of which keeps to one core."""
+"""Run jobs in threads, each on one core."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -48,6 +48,6 @@ def one_core() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: int = -1) -> list[Found]:
-    """Do pieces of work, `jobs` at a time, -1 for one a core; what they give, in order."""
+    """Run functions in `jobs` threads, -1 for one per core; return the results in order."""
     with one_core(), ThreadPoolExecutor(jobs if jobs > 0 else os.cpu_count()) as threads:
         return list(threads.map(work, pieces))

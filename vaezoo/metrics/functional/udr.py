@@ -20,20 +20,20 @@ def udr(
     alpha: float = 0.1,
     kl_threshold: float | None = UNINFORMATIVE,
 ) -> Scores:
-    """Unsupervised disentanglement ranking (Duan et al., 2020), one score a run: higher agrees better.
+    """Unsupervised disentanglement ranking (Duan et al., 2020), one score per run; higher means better agreement.
 
     Args:
-        codes: Codes (N, D) of the same N examples, one array a run.
-        kl: Mean KL divergence of each latent (D,) from its prior, in nats, one array a run.
+        codes: Codes (N, D) of the same N examples, one array per run.
+        kl: Mean KL divergence of each latent (D,) from its prior, in nats, one array per run.
         variant: Similarity of two latents: "lasso" coefficients or "spearman" rank correlation.
         alpha: Penalty of the lasso.
-        kl_threshold: Latents with less KL divergence than this are left out; None keeps them all.
+        kl_threshold: Ignore latents with a smaller KL divergence. None keeps all.
     """
     tables, informative = [], []
     for run, divergence in zip(codes, kl, strict=True):
         z, nats = as_codes(run), np.asarray(divergence, dtype=np.float64)
         if nats.shape != (z.shape[1],):
-            raise ValueError(f"kl must hold one mean value a latent, shape ({z.shape[1]},), got {nats.shape}")
+            raise ValueError(f"kl must hold one mean value per latent, shape ({z.shape[1]},), got {nats.shape}")
         spread = z.std(axis=0)
         usable = (nats > UNINFORMATIVE) & (np.ptp(z, axis=0) > 0)
         tables.append(np.where(usable, (z - z.mean(axis=0)) / np.where(spread > 0, spread, 1), 0))

@@ -1,4 +1,4 @@
-"""Scores that need no factors: dependence between latents, and which of them are active."""
+"""Scores that need no factors: dependence between latents, and active latents."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def covariance_blocks(codes: ArrayLike, discrete: Sequence[int]) -> tuple[Array,
 def gaussian_total_correlation(codes: ArrayLike, *, discrete: Sequence[int] = ()) -> Scores:
     """Total correlation of a Gaussian with the covariance of the codes, in nats (Locatello et al., 2019).
 
-    Constant codes are left out; codes that determine one another give infinity.
+    Constant codes are ignored; codes that determine one another give infinity.
 
     Args:
         codes: Codes (N, D).
@@ -43,7 +43,7 @@ def gaussian_total_correlation(codes: ArrayLike, *, discrete: Sequence[int] = ()
 
 
 def gaussian_wasserstein_correlation(codes: ArrayLike, *, discrete: Sequence[int] = ()) -> Scores:
-    """Squared 2-Wasserstein distance of that Gaussian from the one with independent latents, and per variance.
+    """Squared 2-Wasserstein distance of that Gaussian from one with independent latents; raw and per variance.
 
     Args:
         codes: Codes (N, D).

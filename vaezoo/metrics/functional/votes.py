@@ -1,4 +1,4 @@
-"""Rows drawn from the pool with one factor held fixed: what the FactorVAE and BetaVAE scores vote on."""
+"""Sample rows with one factor fixed, for the FactorVAE and BetaVAE scores."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Groups(NamedTuple):
 
 
 def group_rows(labels: Labels) -> Groups:
-    """Sort the rows by each factor; works for any pool, a whole grid or not."""
+    """Sort the rows by each factor; works for incomplete grids too."""
     order = np.argsort(labels, axis=0, kind="stable").T
     counts = [np.bincount(label) for label in labels.T]
     first = np.stack([(np.cumsum(n) - n)[label] for n, label in zip(counts, labels.T, strict=True)])
@@ -34,13 +34,13 @@ def group_rows(labels: Labels) -> Groups:
 
 
 def draw_anchors(groups: Groups, factor: Rows, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
-    """Draw rows at random, one of whose fellows shares the value of `factor`, which broadcasts to `shape`."""
+    """Draw random rows whose value of `factor` other rows share; `factor` broadcasts to `shape`."""
     place = (rng.random(shape) * groups.shared[factor]).astype(np.intp)
     return np.asarray(groups.anchors.take(factor * groups.anchors.shape[1] + place))
 
 
 def draw_fellows(groups: Groups, factor: Rows, anchor: Rows, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
-    """Draw, with replacement, rows that share the value of `factor` with the row `anchor`."""
+    """Draw rows, with replacement, with the same value of `factor` as the row `anchor`."""
     start = factor * groups.order.shape[1]  # of the factor, once (K, N) is read as one line
     place = (rng.random(shape) * groups.size.take(start + anchor)).astype(np.intp)
     return np.asarray(groups.order.take(start + groups.first.take(start + anchor) + place))
@@ -54,7 +54,7 @@ def chunks(votes: int) -> Iterator[slice]:
 def variances(codes: Array, rows: Rows, starts: NDArray[np.intp]) -> Array:
     """Return the variance (ddof 1) of every latent over each vote's rows.
 
-    A discrete latent has the summed variance of its probabilities.
+    A discrete latent uses the summed variance of its probabilities.
 
     Args:
         codes: Codes (N, D).
@@ -75,7 +75,7 @@ def variances(codes: Array, rows: Rows, starts: NDArray[np.intp]) -> Array:
 def distances(codes: Array, left: Rows, right: Rows, starts: NDArray[np.intp]) -> Array:
     """Return the mean absolute difference of every latent over each vote's pairs of rows (V, B), shape (V, L).
 
-    A discrete latent has the total variation distance of its probabilities.
+    A discrete latent uses the total variation distance of its probabilities.
     """
     out = np.empty((len(left), codes.shape[1]))
     for part in chunks(len(left)):
