@@ -153,8 +153,8 @@ def complete_validation(checkpoint: dict[str, Any]) -> None:
 def load_as(cls: type[Model], path: Path, map_location: Any) -> Model:
     """Load a checkpoint as this class; by default it may name a function that imports and builds another."""
     # Lightning's wrapper reads the source of every frame above to find a call of TorchScript's; its function does not.
-    load = cls.load_from_checkpoint.__func__
-    model: Model = load(cls, path, map_location, weights_only=True, _instantiator=None)
+    wrapper: Any = cls.load_from_checkpoint
+    model: Model = wrapper.__func__(cls, path, map_location, weights_only=True, _instantiator=None)
     return model
 
 
