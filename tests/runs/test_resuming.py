@@ -38,7 +38,7 @@ def unbroken_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]
 def test_every_checkpoint_of_a_run_leads_to_its_end(name: str, accumulate: int, tmp_path: Path) -> None:
     if accumulate > 1 and not MODELS[name]().automatic_optimization:
         pytest.skip("Lightning accumulates no gradients under manual optimization")
-    options = {"accumulate": accumulate, "max_steps": 2 * EPOCH + 1}
+    options: dict[str, Any] = {"accumulate": accumulate, "max_steps": 2 * EPOCH + 1}
     unbroken = run(name, tmp_path, **options)
     assert unbroken.model.step == options["max_steps"] * accumulate
     # Within an epoch, at its end after the validation, in the first batch of the next. What a model keeps between steps
