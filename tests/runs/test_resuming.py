@@ -1,13 +1,14 @@
 """A run that stops and continues is the unbroken run, bit for bit."""
 
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lightning.pytorch import Callback, Trainer
 
-from tests.helpers.resuming import EPOCH, STEPS, Signalled, run, same, same_end
+from tests.helpers.resuming import EPOCH, Run, Signalled, run, same, same_end
 from tests.helpers.zoo import MODELS
 
 models = pytest.mark.parametrize("name", MODELS)
@@ -18,16 +19,31 @@ def _seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PL_GLOBAL_SEED", "3")
 
 
+@pytest.fixture(scope="module")
+def unbroken_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
+    """Runs to compare with, one for each model and its options."""
+    made = dict[str, Run]()
+
+    def unbroken(name: str, **options: Any) -> Run:
+        key = f"{name} {options}"
+        if key not in made:
+            made[key] = run(name, tmp_path_factory.mktemp("unbroken"), **options)
+        return made[key]
+
+    return unbroken
+
+
 @models
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_every_checkpoint_of_a_run_leads_to_its_end(name: str, accumulate: int, tmp_path: Path) -> None:
     if accumulate > 1 and not MODELS[name]().automatic_optimization:
         pytest.skip("Lightning accumulates no gradients under manual optimization")
-    unbroken = run(name, tmp_path, accumulate=accumulate)
-    assert unbroken.model.step == STEPS * accumulate
+    options: dict[str, Any] = {"accumulate": accumulate, "max_steps": 2 * EPOCH + 1}
+    unbroken = run(name, tmp_path, **options)
+    assert unbroken.model.step == options["max_steps"] * accumulate
     for step in (2, 3, 4):  # within an epoch, at its end after the validation, in the first batch of the next
         checkpoint = tmp_path / "checkpoints" / f"{step}.ckpt"
-        resumed = run(name, tmp_path / str(step), checkpoint, accumulate=accumulate)
+        resumed = run(name, tmp_path / str(step), checkpoint, **options)
         same_end(unbroken, resumed, step * accumulate)
 
 
@@ -47,9 +63,9 @@ def test_every_checkpoint_of_a_run_leads_to_its_end(name: str, accumulate: int, 
     ids=lambda x: "-".join(map(str, (x.number, x.batch, x.validation))) if isinstance(x, Signalled) else None,
 )
 def test_a_run_that_a_signal_stops_continues_exactly(
-    name: str, options: dict[str, Any], stop: Signalled, tmp_path: Path
+    name: str, options: dict[str, Any], stop: Signalled, tmp_path: Path, unbroken_run: Callable[..., Run]
 ) -> None:
-    unbroken = run(name, tmp_path / "unbroken", **options)
+    unbroken = unbroken_run(name, **options)
     stopped = run(name, tmp_path / "first", None, stop, **options)
     assert stopped.model.step == stop.batch
     resumed = run(name, tmp_path / "second", tmp_path / "first" / "checkpoints" / "last.ckpt", **options)
@@ -58,9 +74,11 @@ def test_a_run_that_a_signal_stops_continues_exactly(
 
 
 @pytest.mark.parametrize("where", [{"validation": True}, {}], ids=["validation", "training"])
-def test_a_run_stopped_in_a_validation_and_once_more_continues_exactly(where: dict[str, bool], tmp_path: Path) -> None:
+def test_a_run_stopped_in_a_validation_and_once_more_continues_exactly(
+    where: dict[str, bool], tmp_path: Path, unbroken_run: Callable[..., Run]
+) -> None:
     options = {"val_check_interval": 2}
-    unbroken = run("BetaVAE", tmp_path / "unbroken", **options)
+    unbroken = unbroken_run("BetaVAE", **options)
     first = run("BetaVAE", tmp_path / "first", None, Signalled(signal.SIGTERM, 2, validation=True), **options)
     stop = Signalled(signal.SIGTERM, 5 if where else 3, **where)
     second = run("BetaVAE", tmp_path / "second", tmp_path / "first" / "checkpoints" / "last.ckpt", stop, **options)
@@ -88,17 +106,19 @@ def test_a_signal_waits_for_accumulated_gradients(tmp_path: Path) -> None:
     ids=["2 steps", "3 steps", "epoch"],
 )
 def test_a_run_that_ended_goes_on_under_a_higher_limit(
-    name: str, low: dict[str, int], high: dict[str, int], steps: int, tmp_path: Path
+    name: str, low: dict[str, int], high: dict[str, int], steps: int, tmp_path: Path, unbroken_run: Callable[..., Run]
 ) -> None:
-    unbroken = run(name, tmp_path / "unbroken", **high)
+    unbroken = unbroken_run(name, **high)
     run(name, tmp_path / "first", **low)
     resumed = run(name, tmp_path / "second", tmp_path / "first" / "checkpoints" / "last.ckpt", **high)
     same_end(unbroken, resumed, steps)
 
 
-def test_what_the_user_saves_after_fit_goes_on_with_the_same_weights(tmp_path: Path) -> None:
+def test_what_the_user_saves_after_fit_goes_on_with_the_same_weights(
+    tmp_path: Path, unbroken_run: Callable[..., Run]
+) -> None:
     """Lightning's count of epochs is one ahead in a checkpoint saved after `fit`; all else is as it was."""
-    unbroken = run("JointVAE", tmp_path / "unbroken")
+    unbroken = unbroken_run("JointVAE")
     run("JointVAE", tmp_path / "first", max_steps=2).trainer.save_checkpoint(tmp_path / "mine.ckpt")
     resumed = run("JointVAE", tmp_path / "second", tmp_path / "mine.ckpt")
     same(unbroken.model.state_dict(), resumed.model.state_dict())

@@ -152,7 +152,9 @@ def complete_validation(checkpoint: dict[str, Any]) -> None:
 
 def load_as(cls: type[Model], file: Path | IO[bytes], map_location: Any) -> Model:
     """Load a checkpoint as this class; by default it may name a function that imports and builds another."""
-    model: Model = cls.load_from_checkpoint(file, map_location, weights_only=True, _instantiator=None)
+    # Lightning's wrapper reads the source of every frame above to find a call of TorchScript's; its function does not.
+    wrapper: Any = cls.load_from_checkpoint
+    model: Model = wrapper.__func__(cls, file, map_location, weights_only=True, _instantiator=None)
     return model
 
 

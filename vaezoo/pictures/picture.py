@@ -123,7 +123,7 @@ def renamed(picture: Picture, title: bool, names: Sequence[str]) -> Picture:
 
 def text_width(text: str, size: float = TEXT) -> float:
     """Inches of a line of text, `$…$` set as math."""
-    figure = Figure(dpi=SHARP)
+    figure = Figure(figsize=(0.1, 0.1), dpi=SHARP)  # all its pixels are made to measure in; a text may be wider
     FigureCanvasAgg(figure)
     return float(figure.text(0, 0, text, fontsize=size).get_window_extent().width) / SHARP
 
