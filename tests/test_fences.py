@@ -37,6 +37,7 @@ FENCES = {
     "vaezoo/models/lightning_private.py": "lightning",
     "vaezoo/cli/jsonargparse_private.py": "jsonargparse",
     "vaezoo/callbacks/findings.py": "torch",
+    "vaezoo/callbacks/compile.py": "torch",
 }
 OVERRIDDEN = {"_parse_ckpt_path"}  # of ZooCLI
 PUBLIC = {"_replace", "_asdict"}  # of named tuples
@@ -263,6 +264,24 @@ def test_foreach_norm() -> None:
     needs("torch", torch, "_foreach_norm")
     found = norms([torch.tensor([3.0, 4.0]), torch.full((2, 2), 2.0), torch.tensor([torch.inf])])
     assert found.tolist() == [5.0, 4.0, torch.inf], moved("torch", "_foreach_norm")
+
+
+def test_dynamo() -> None:
+    from torch._dynamo.exc import TorchDynamoException
+
+    def breaks(x: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return x
+
+    with pytest.raises(TorchDynamoException):
+        torch.compile(breaks, fullgraph=True)(torch.zeros(1))
+
+
+def test_inductor() -> None:
+    from torch._inductor import list_mode_options
+
+    assert not list_mode_options("default"), moved("torch", "list_mode_options")
+    assert list_mode_options("max-autotune"), moved("torch", "list_mode_options")
 
 
 def private(tree: ast.AST) -> Iterator[str]:

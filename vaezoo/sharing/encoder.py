@@ -1,7 +1,7 @@
 """A trained encoder in scikit-learn's shape."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,6 +28,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         checkpoint: A checkpoint, the folder of a run for its best one, `pretrained:NAME`, `hub:user/name` or a model.
         batch_size: Images that are encoded at once.
     """
+
+    _loaded: tuple[Any, VAE | None] = (None, None)  # what was named, and its model
 
     def __init__(self, checkpoint: str | Path | VAE, batch_size: int = 256) -> None:
         self.checkpoint = checkpoint
@@ -67,12 +69,12 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     @property
     def model(self) -> VAE:
         """The model, loaded where it is not yet."""
-        known, model = getattr(self, "_loaded", (None, None))
+        known, model = self._loaded
         if model is None or known is not self.checkpoint:  # set_params may name another
             given = self.checkpoint
             model = given if isinstance(given, VAE) else load(_file(str(given)))
             self._loaded = (given, model)
-        return cast(VAE, model)
+        return model
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -54,7 +54,7 @@ class EncoderGraph(Graph):
     def forward(self, images: Tensor, labels: Tensor | None = None) -> dict[str, Tensor]:
         """Codes of images, and what else the encoder tells."""
         x = from_bytes(images)
-        posterior = self.model.encode(x, self._known(labels, x))
+        posterior = self.model.encode(x, self.known_labels(labels, x))
         code = {name: q.code() for name, q in posterior.items()}
         outputs = {
             CODES: self.model.beside(code),
@@ -83,10 +83,10 @@ class EncoderGraph(Graph):
     def expected(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """`represent` for the codes, `infer_labels` for the labels."""
         x = from_bytes(inputs[IMAGES])
-        outputs = self.forward(**inputs) | {CODES: self.model.represent(x, self._known(inputs.get(LABELS), x))}
+        outputs = self.forward(**inputs) | {CODES: self.model.represent(x, self.known_labels(inputs.get(LABELS), x))}
         return outputs | ({LABELS: self.model.infer_labels(x)} if isinstance(self.model, LaRVAE) else {})
 
-    def _known(self, labels: Tensor | None, x: Tensor) -> Tensor | None:
+    def known_labels(self, labels: Tensor | None, x: Tensor) -> Tensor | None:
         """Labels as the model reads them: NaN where one is not known."""
         return None if labels is None else torch.where(labels < 0, torch.nan, labels.to(x))
 
@@ -115,7 +115,7 @@ class DecoderGraph(Graph):
         given = self._encoder().examples(len(inputs[LATENTS]))
         x = from_bytes(given[IMAGES])
         return self.forward(**inputs) | {
-            IMAGES: self.model.reconstruct(x, self._encoder()._known(given.get(LABELS), x))
+            IMAGES: self.model.reconstruct(x, self._encoder().known_labels(given.get(LABELS), x))
         }
 
     def _encoder(self) -> EncoderGraph:
