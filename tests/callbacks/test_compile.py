@@ -209,7 +209,7 @@ def test_planned_batches(limits: dict[str, Any], batches: float, tmp_path: Path)
     seen = []
 
     class Look(Callback):
-        def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
             seen.append(planned_batches(trainer))
             trainer.should_stop = True
 

@@ -49,14 +49,14 @@ def test_fit_begins_with_what_runs(capsys: pytest.CaptureFixture[str]) -> None:
         "network: DenseNetwork for 1×2 images of 1 channel: dense 8 down, 8 up",
         "data:    Small (drawn here), 96 training, 14 validation, 10 test images",
         "labels:  none",
-        "device:  cpu, 32-true, seed 0",
+        "device:  cpu, 32-true, not compiled, seed 0",
         f"run:     {folder}",
     ]
     labels = ["--data=BlobsDataModule", "--data.labels=20", "--data.batch_size=4", "--trainer.limit_train_batches=0"]
     assert run(["fit", *(arg for arg in GIVEN if arg != SMALL), *labels, *compiled, "--trainer.max_steps=1"]) == 0
     said = capsys.readouterr().out
     assert "labels:  20 of 82,400 training images (onehot of row, column, radius)\n" in said
-    assert "device:  cpu, bf16-mixed, seed 3\n" in said
+    assert "device:  cpu, bf16-mixed, compiled, seed 3\n" in said
 
 
 def test_what_nobody_can_act_on_is_shown_by_debug_alone(

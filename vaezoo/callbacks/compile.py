@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.utilities import rank_zero_info, rank_zero_warn
+from lightning.pytorch.utilities import rank_zero_warn
 
 from vaezoo.models.base import VAE
 
@@ -49,8 +49,8 @@ class Compile(Callback):
                 raise RuntimeError(f"{missing}, or train with --compile false")
             self._replace_methods(pl_module)
 
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Choose, where the choice is automatic: by now the checkpoint is loaded and the batches are counted."""
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Choose, where the choice is automatic: by now the checkpoint is loaded."""
         if self.when == "always" or not isinstance(pl_module, VAE):
             return
         missing = missing_compiler(trainer.strategy.root_device.type)
@@ -60,7 +60,6 @@ class Compile(Callback):
             self.compiled = False
             rank_zero_warn(f"the run was compiled so far and goes on without, as {missing}")
         if self.compiled:
-            rank_zero_info("compiling the training step, as the run is long; --compile false leaves it out")
             self._replace_methods(pl_module)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
@@ -127,12 +126,7 @@ def missing_compiler(device: str) -> str:
 
 def planned_batches(trainer: Trainer) -> float:
     """Training batches of a run, as far as its limits tell."""
-    limits = [float("inf")]
-    if trainer.max_steps >= 0:
-        limits.append(trainer.max_steps * trainer.accumulate_grad_batches)
-    if trainer.max_epochs is not None and trainer.max_epochs >= 0:
-        limits.append(trainer.max_epochs * trainer.num_training_batches)
-    return min(limits)
+    return trainer.estimated_stepping_batches * trainer.accumulate_grad_batches
 
 
 def _first_line(error: Exception) -> str:

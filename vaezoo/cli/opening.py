@@ -6,11 +6,12 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from datamodules import ImageDataModule
+from vaezoo.callbacks import Compile
 from vaezoo.models import VAE
 
 
 class Opening(Callback):
-    """Says what runs once the data is set up, on the first rank alone.
+    """Says what runs once the data is set up and `Compile` has chosen, on the first rank alone.
 
     Args:
         run_dir: Folder of the run.
@@ -30,7 +31,7 @@ class Opening(Callback):
             "network": pl_module.network.built(pl_module.image_shape),
             "data": describe_data(self.data),
             "labels": describe_labels(self.data),
-            "device": f"{_device(trainer)}, {trainer.precision}, seed {self.seed}",
+            "device": f"{_device(trainer)}, {trainer.precision}, {_compiled(trainer)}, seed {self.seed}",
             "run": self.run_dir,
         }
         print("\n".join(f"{name + ':':9}{text}" for name, text in lines.items()), flush=True)
@@ -60,3 +61,9 @@ def _device(trainer: Trainer) -> str:
     device = trainer.strategy.root_device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return f"{trainer.world_size} × {name}" if trainer.world_size > 1 else name
+
+
+def _compiled(trainer: Trainer) -> str:
+    callbacks = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets them from elsewhere
+    chosen = any(isinstance(callback, Compile) and callback.compiled for callback in callbacks)
+    return "compiled" if chosen else "not compiled"

@@ -176,7 +176,7 @@ class ZooCLI(LightningCLI):
         self._signals = StopOnSignal()
         opening = Opening(self.run_dir, self.datamodule, self.config[self.subcommand].seed_everything)
         compiles = self.config[self.subcommand].compile
-        kwargs["callbacks"] = [opening, *all_callbacks(config, self._signals, settings, compiles)]
+        kwargs["callbacks"] = [*all_callbacks(config, self._signals, settings, compiles), opening]
         if config.enable_model_summary is None:
             kwargs["enable_model_summary"] = debugging()  # the first lines say what it would
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
