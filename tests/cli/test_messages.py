@@ -33,7 +33,7 @@ def test_a_supervised_model_without_labels_warns(labels: str) -> None:
 def test_what_comes_from_the_data_is_not_set_by_hand(name: str) -> None:
     model = ["--model=WeLaVAE", f"--model.{name}=[1,2,3]"]
     code, line = attempt([*FIT, *model, *BLOBS])
-    assert (code, f"model.{name}: it comes from the data: leave it out" in line) == (2, True), line
+    assert (code, f"model.{name}: it comes from the data: remove it" in line) == (2, True), line
 
 
 @pytest.mark.parametrize("option", ["--model=no_such_zoo.MyVAE", "--data=no_such_zoo.MyData"])

@@ -252,7 +252,7 @@ def test_a_limit_on_file_sizes(folder: Path) -> None:
 
 def test_a_file_in_place_of_the_folder(folder: Path) -> None:
     folder.parent.write_text("")
-    with pytest.raises(OSError, match=r"cannot write the cache .*toy.*File exists.*data_dir on a disk that"):
+    with pytest.raises(OSError, match=r"cannot write the cache .*toy.*File exists.*data_dir to a writable folder"):
         opened(folder, Source())
 
 
@@ -277,7 +277,7 @@ def read_only() -> Iterator[Path]:
 
 def test_an_unwritable_folder(read_only: Path) -> None:
     source = Source()
-    with pytest.raises(OSError, match=r"cannot write the cache .*other.*\(Permission denied\).*can be written to"):
+    with pytest.raises(OSError, match=r"cannot write the cache .*other.*\(Permission denied\).*writable folder"):
         opened(read_only / ".cache" / "other", source)
     assert source.reads == 0
 

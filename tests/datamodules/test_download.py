@@ -246,7 +246,7 @@ def test_callers_at_once_fetch_once(serve: Callable[..., Server], target: Path) 
 
 def test_a_disk_that_cannot_be_written(serve: Callable[..., Server], target: Path) -> None:
     target.parent.write_text("")
-    with pytest.raises(OSError, match=r"file\.bin cannot be written \(File exists\).*give a data_dir"):
+    with pytest.raises(OSError, match=r"file\.bin cannot be written \(File exists\).*set data_dir"):
         download(serve(whole).url, target, MD5)
 
 

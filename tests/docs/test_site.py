@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.paths import ROOT
-from tests.report.chromium import PROGRAM, browser
+from tests.helpers.chromium import PROGRAM, browser
 
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"'](?:https?:)?//[^>]*>")
 STYLE = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^;)]*")

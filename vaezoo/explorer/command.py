@@ -46,7 +46,7 @@ def explorer_of(options: Namespace, run_data: RunData, data_named: bool) -> Expl
         run_data: Opens the data of runs.
         data_named: Whether the command line names the data: what is not there is an error then, else a remark.
     """
-    paths = [Path(checkpoint_in(path)) for path in options.checkpoints]
+    paths = [Path(checkpoint_in(path)) for path in options.runs]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"no checkpoint at {path}")
@@ -91,7 +91,7 @@ def _parser() -> CommandParser:
     )
     add = parser.add_argument
     add(
-        "checkpoints",
+        "runs",
         nargs="+",
         type=str,
         help="Run folders, whose best checkpoint is taken, or checkpoints; several are driven with the same codes.",
