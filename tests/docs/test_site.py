@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.paths import ROOT
 from tests.helpers.chromium import PROGRAM, browser
+from tests.helpers.paths import ROOT
 
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"'](?:https?:)?//[^>]*>")
 STYLE = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^;)]*")

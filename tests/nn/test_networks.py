@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from vaezoo.models.base import VAE
+from vaezoo.nn.layers import InstanceNorm
 from vaezoo.nn.networks import (
     BurgessNetwork,
     ConvNetwork,
@@ -112,8 +113,18 @@ def test_layers_are_those_of_the_tables(
 def test_larvae_has_kernels_4_4_2_2_and_instance_norm_but_not_on_the_last_layer() -> None:
     encoder, decoder = LaRVAENetwork().encoder((3, 64, 64)), LaRVAENetwork().decoder((3, 64, 64), 11)
     assert [m.kernel_size[0] for m in encoder.modules() if isinstance(m, nn.Conv2d)] == [4, 4, 2, 2]
-    assert len([m for m in encoder.modules() if isinstance(m, nn.InstanceNorm2d)]) == 4
-    assert len([m for m in decoder.modules() if isinstance(m, nn.InstanceNorm2d)]) == 3
+    assert len([m for m in encoder.modules() if isinstance(m, InstanceNorm)]) == 4
+    assert len([m for m in decoder.modules() if isinstance(m, InstanceNorm)]) == 3
+
+
+@pytest.mark.parametrize("size", [(32, 32), (5, 3), (2, 2)])
+def test_instance_norm_is_pytorchs(size: tuple[int, int]) -> None:
+    x = (3 * torch.randn(4, 6, *size) + 1).requires_grad_()
+    weights = torch.randn(4, 6, *size)
+    found, expected = InstanceNorm(6)(x), nn.InstanceNorm2d(6)(x)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    (gradient,), (right,) = (torch.autograd.grad((y * weights).sum(), x) for y in (found, expected))
+    torch.testing.assert_close(gradient, right, rtol=1e-4, atol=1e-5)
 
 
 def test_parted_vae_leaks_on_the_last_convolution_and_on_h_only() -> None:

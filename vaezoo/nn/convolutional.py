@@ -13,7 +13,15 @@ from typing import ClassVar
 
 from torch import nn
 
-from vaezoo.nn.layers import ChannelsLastConv, ChannelsLastConvTranspose, check_widths, forked, joined, rectifier
+from vaezoo.nn.layers import (
+    ChannelsLastConv,
+    ChannelsLastConvTranspose,
+    InstanceNorm,
+    check_widths,
+    forked,
+    joined,
+    rectifier,
+)
 from vaezoo.specs import Specified
 
 Shape = tuple[int, int, int]
@@ -149,7 +157,7 @@ class ConvNetwork(Network):
         return f"{super().built(image_shape)}: {layers}, dense {', '.join(map(str, self.hidden))}"
 
     def _after_convolution(self, channels: int, leak: float) -> list[nn.Module]:
-        norm = [nn.InstanceNorm2d(channels)] if self.instance_norm else []
+        norm = [InstanceNorm(channels)] if self.instance_norm else []
         return [*norm, rectifier(leak)]
 
     def _sizes(self, image_shape: Shape) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -24,6 +25,26 @@ class ChannelsLastConvTranspose(nn.ConvTranspose2d):
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
         """The same values, rounded in another order."""
         return super().forward(x.contiguous(memory_format=torch.channels_last), output_size)
+
+
+class InstanceNorm(nn.Module):
+    """Instance normalisation as group normalisation with one channel per group, which is twice as fast on CPUs.
+
+    Args:
+        channels: Channels of the images.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.channels = channels
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Images with mean 0 and variance 1 per channel, (B, C, H, W)."""
+        return F.group_norm(x, self.channels)
+
+    def extra_repr(self) -> str:
+        """Channels."""
+        return str(self.channels)
 
 
 class _JoinedEncoder(nn.Module):
