@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,10 +78,10 @@ def test_a_study_is_run_compared_and_recorded(tiny: Tiny) -> None:
     tiny.write(budgets={"smoke": {"trainer.max_steps": 3}})
     (tiny.path / "study.yaml").rename(folder / "studies" / "tiny.yaml")
 
-    def reproduce(value: float) -> tuple[int, str]:
+    def reproduce(value: float, *options: str) -> tuple[int, str]:
         rows = [{"label": "VAE", "config": "vae", "budgets": {"smoke": {"polar_error": [value, 2000]}}}]
         (folder / "expected.json").write_text(json.dumps({"tiny": rows}))
-        return command(["reproduce", "tiny", "--budget=smoke", "--record"], tiny.path)
+        return command(["reproduce", "tiny", "--budget=smoke", "--record", *options], tiny.path)
 
     code, said = reproduce(1000)
     assert code == 0, said
@@ -94,7 +95,19 @@ def test_a_study_is_run_compared_and_recorded(tiny: Tiny) -> None:
     assert 0 < found["scores"]["polar_error"]["polar_error"] < 3000
     assert record["command"] == "vaezoo reproduce tiny --budget smoke"
     assert str(tiny.path) not in json.dumps(record), "a record says nothing of the machine's folders"
-    code, said = reproduce(90000)
+    assert found["machine"]["cpus"] > 0
+    assert found["versions"]["commit"]
+    # A record grows: what is in it is not run again, wherever the study goes on.
+    shutil.rmtree(tiny.path / "runs")
+    tiny.write(seeds=[0, 1, 2], budgets={"smoke": {"trainer.max_steps": 3}})
+    (tiny.path / "study.yaml").rename(folder / "studies" / "tiny.yaml")
+    code, said = reproduce(1000, "--only", "vae-s[01]")
+    assert code == 0, said
+    assert "tiny: 1 runs, 0 of them done already" in said
+    record = json.loads((folder / "results" / "tiny-smoke.json").read_text())
+    assert [run["run"] for run in record["runs"]] == ["vae-s0", "vae-s1"]
+    assert record["runs"][0] == found
+    code, said = reproduce(90000, "--only", "vae-s1")
     assert code == 1
     assert "1 of 1 means are out of their tolerance: VAE: polar_error" in said.splitlines()[-1]
 

@@ -20,6 +20,7 @@ from tests.helpers.zoo import MODELS, a_batch
 from vaezoo import metrics
 from vaezoo.cli.main import run
 from vaezoo.models import VAE
+from vaezoo.runs.commits import commit
 from vaezoo.tracking import dashboard, wandb as tracking
 from vaezoo.tracking.notes import without_home
 from vaezoo.tracking.wandb_private import records, sessions
@@ -80,8 +81,8 @@ def test_a_run_is_grouped_tagged_and_configured(folder: Path, recorded: Recorded
         "paper": "Higgins et al., 2017",
         "dataset": "BlobsDataModule",
         "data_source": "render",
-        "git_commit": tracking.commit(folder),
-        "vaezoo_commit": tracking.commit(ROOT),
+        "git_commit": commit(folder),
+        "vaezoo_commit": commit(ROOT),
         "beta": 4.0,
     }
     assert {key: recorded.config[key] for key in expected} == expected
@@ -183,17 +184,17 @@ def test_a_server_that_fails_means_offline(monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_commits_are_those_of_the_right_repository(tmp_path: Path) -> None:
-    assert tracking.commit(tmp_path) is None
+    assert commit(tmp_path) is None
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     subprocess.run([*git, "init", "-q"], check=True)
     (tmp_path / "file").write_text("1")
     subprocess.run([*git, "add", "file"], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    assert tracking.commit(tmp_path) == tracking.commit(tmp_path, tracked="file") == head
+    assert commit(tmp_path) == commit(tmp_path, tracked="file") == head
     (tmp_path / "file").write_text("2")
-    assert tracking.commit(tmp_path) == f"{head}-dirty"
-    assert tracking.commit(tmp_path, tracked="installed.py") is None
+    assert commit(tmp_path) == f"{head}-dirty"
+    assert commit(tmp_path, tracked="installed.py") is None
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -1,7 +1,6 @@
 """`vaezoo share`: a run as a folder to give away; `vaezoo pretrained`: the models that come with vaezoo."""
 
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ import yaml
 from jsonargparse import Namespace
 from lightning.pytorch import LightningDataModule
 
-import vaezoo
 from vaezoo.evaluation.report import cells
+from vaezoo.runs.commits import own_commit
 from vaezoo.runs.data import RunData, require_fitting_images, split_data_options
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
@@ -64,7 +63,7 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
         data=_data(config, data_class),
         scores=scores,
         command=options.command or ("vaezoo fit --config training.yaml" if config else None),
-        commit=options.commit or _commit(),
+        commit=options.commit or own_commit(),
         license=options.license,
         half=options.half,
         pictures=_pictures(run, options),
@@ -140,18 +139,6 @@ def _write_training(file: Path, config: Any) -> None:
     kept["trainer"] = {**(kept.get("trainer") or {}), "logger": None, "default_root_dir": None}
     with atomic_write(file) as draft:
         draft.write_text(yaml.safe_dump(without_machine(kept), sort_keys=False, allow_unicode=True), encoding="utf-8")
-
-
-def _commit() -> str | None:
-    """Commit of the clone that runs; None where vaezoo is installed."""
-    home = Path(vaezoo.__file__).resolve().parent.parent
-    if not (home / ".git").exists():
-        return None
-    try:
-        asked = ["git", "-C", str(home), "rev-parse", "HEAD"]
-        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
 
 
 def _conclude(folder: RunFolder, scored: bool, lines: Sequence[str]) -> None:

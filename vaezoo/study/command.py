@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from vaezoo.runs.options import CommandParser
 from vaezoo.study.file import Study, read_study
 from vaezoo.study.findings import StudyFindings, TrackStudy
 from vaezoo.study.folder import JobFolder
-from vaezoo.study.grid import Run, expand, text
+from vaezoo.study.grid import Run, chosen, expand, text
 from vaezoo.study.job import Job
 from vaezoo.study.plots import STYLE, draw_plots
 from vaezoo.study.results import write_all
@@ -47,24 +47,23 @@ def run_study(args: Sequence[str], track: TrackStudy) -> None:
     elif options.plots_only:
         redraw(study, runs, options)
     elif options.dry_run:
-        _print_commands(runs, _jobs(study, runs, _output(study, options), options))
+        _print_commands(chosen(runs, options.only), _jobs(study, runs, _output(study, options), options))
     else:
         run_all(study, options, track)
 
 
-def run_all(study: Study, options: Namespace, track: TrackStudy) -> dict[str, dict[str, Any]]:
+def run_all(study: Study, options: Namespace, track: TrackStudy, known: Container[str] = ()) -> None:
     """Run what is left of a study, and write its tables.
 
     Args:
         study: The study.
         options: What `add_options` has added.
         track: Adds the results to Weights & Biases, where the runs are.
-
-    Returns:
-        Results of all runs by name, each with its `place` in the grid and its folder as `path`.
+        known: Identities of runs whose results are known from elsewhere.
     """
     runs, output = expand(study, options.budget), _output(study, options)
     jobs = _jobs(study, runs, output, options)
+    wanted = {run.name: jobs[run.name] for run in chosen(runs, options.only) if run.identity not in known}
     # Ray reads this when it is imported. Off, it listens to this machine alone; on, to every network that it is in.
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0" if options.address is None else "1"
     try:
@@ -74,12 +73,12 @@ def run_all(study: Study, options: Namespace, track: TrackStudy) -> dict[str, di
         from vaezoo.study.runner import run_jobs
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("studies need more packages: pip install '.[study]' in vaezoo's folder") from error
-    left = sum(not job.result() for job in jobs.values())
-    print(f"{study.name}: {len(jobs)} runs, {len(jobs) - left} of them done already", flush=True)
+    left = sum(not job.result() for job in wanted.values())
+    print(f"{study.name}: {len(wanted)} runs, {len(wanted) - left} of them done already", flush=True)
     if left and options.hang_minutes:
         print(f"a run that makes no progress for {options.hang_minutes:g} minutes is tried again", flush=True)
     try:
-        failed = run_jobs(jobs, study, output, options.address, options.retries) if left else {}
+        failed = run_jobs(wanted, study, output, options.address, options.retries) if left else {}
     except KeyboardInterrupt:
         print("interrupted: the same command goes on from here", file=sys.stderr)
         raise SystemExit(130) from None
@@ -98,9 +97,24 @@ def run_all(study: Study, options: Namespace, track: TrackStudy) -> dict[str, di
         plots = sorted((output / "plots").glob("*.png"))
         track(StudyFindings(f"{study.name}, budget {options.budget}", output, checkpoints, written, plots))
     if failed:
-        raise RuntimeError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}; logs are in {output}/runs")
-    places = {run.name: {"part": run.part, "place": run.place} for run in runs}
-    return {name: {**result, **places[name], "path": output / result["folder"]} for name, result in results.items()}
+        raise RuntimeError(
+            f"{len(failed)} of {len(wanted)} runs failed: {', '.join(failed)}; logs are in {output}/runs"
+        )
+
+
+def finished(study: Study, options: Namespace) -> dict[str, dict[str, Any]]:
+    """Results of all finished runs by name, each with its `place` in the grid and its folder as `path`.
+
+    Args:
+        study: The study.
+        options: What `add_options` has added.
+    """
+    runs, output = expand(study, options.budget), _output(study, options)
+    jobs, found = _jobs(study, runs, output, options), {}
+    for run in runs:
+        if result := jobs[run.name].result():
+            found[run.name] = {**result, "part": run.part, "place": run.place, "path": output / result["folder"]}
+    return found
 
 
 def redraw(study: Study, runs: Sequence[Run], options: Namespace) -> None:
@@ -175,6 +189,13 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--budget", type=str, default="full", help="Budget of the study, usually full or smoke.")
     parser.add_argument(
         "--output", type=str | None, help="Folder of runs and results. Defaults to runs/studies/NAME, or NAME-BUDGET."
+    )
+    parser.add_argument(
+        "--only",
+        type=str,
+        nargs="+",
+        default=["*"],
+        help="Run only these runs, by the names that `vaezoo study --dry_run` lists; * matches anything.",
     )
     parser.add_argument("--plots_only", action="store_true", help="Redraw the plots from results.csv, then exit.")
     add_style_options(parser, STYLE)

@@ -16,7 +16,7 @@ KEYS = (
     *("name", "configs", "seeds", "grid", "overrides", "budgets", "evaluate", "resources", "scheduler", "summary"),
     "plots",
 )
-SECTIONS = ("model", "data", "trainer")
+SECTIONS = ("model", "data", "trainer", "compile")
 EVALUATE = ("metrics", "images", "split", "latents", "resamples", "seed")
 OWN = ("seeds", "evaluate", "only")  # keys of a budget that are no options of a run
 MOST_SEED = 2**32 - 1  # NumPy knows no larger one: such a run could never start

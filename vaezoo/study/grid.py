@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import product
@@ -102,6 +102,22 @@ def expand(study: Study, budget: str = "full") -> list[Run]:
     if twice:
         raise ValueError(f"{study.name}: two runs are called {twice[0]!r}")
     return runs
+
+
+def chosen(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:
+    """Runs whose names match a pattern.
+
+    Args:
+        runs: Runs of a study.
+        patterns: Names; `*` matches anything.
+
+    Raises:
+        ValueError: No run matches one of them.
+    """
+    for pattern in patterns:
+        if not any(fnmatchcase(run.name, pattern) for run in runs):
+            raise ValueError(f"--only: no run is called {pattern!r}; there are {', '.join(run.name for run in runs)}")
+    return [run for run in runs if any(fnmatchcase(run.name, pattern) for pattern in patterns)]
 
 
 def axes(study: Study, part: Part) -> dict[str, Any]:

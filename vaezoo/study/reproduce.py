@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vaezoo.evaluation.report import versions
+from vaezoo.runs.commits import own_commit
 from vaezoo.runs.experiments import SHIPPED
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.options import CommandParser
-from vaezoo.study.command import add_options, redraw, run_all
+from vaezoo.study.command import add_options, finished, redraw, run_all
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
 from vaezoo.study.findings import TrackStudy
-from vaezoo.study.grid import expand
+from vaezoo.study.grid import Run, expand
 from vaezoo.text import did_you_mean
 
 EXPECTED, RESULTS = "expected.json", "results"
@@ -49,15 +49,16 @@ def run_reproduce(args: Sequence[str], track: TrackStudy) -> None:
     if options.plots_only:
         redraw(study, expand(study, options.budget), options)
         return
-    results = run_all(study, options, track)
-    record = _record(options.name, options.budget, results)
-    if options.record:
-        file = folder / RESULTS / f"{options.name}-{options.budget}.json"
-        with atomic_write(file) as draft:
-            draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(f"recorded: {file}")
-    print(f"\n{comparison_table(expected[options.name], record['runs'])}\n")
-    _judge(expected[options.name], record["runs"], options.budget)
+    file = folder / RESULTS / f"{options.name}-{options.budget}.json"
+    known = read_record(file, expand(study, options.budget)) if options.record else []
+    try:
+        run_all(study, options, track, {run["identity"] for run in known})
+    finally:  # what is finished is recorded, even if others failed or were interrupted
+        runs = joined(known, [_record(name, result) for name, result in finished(study, options).items()])
+        if options.record and runs:
+            _write(file, options.name, options.budget, runs)
+    print(f"\n{comparison_table(expected[options.name], runs)}\n")
+    _judge(expected[options.name], runs, options.budget)
 
 
 def experiments_folder() -> Path:
@@ -88,32 +89,49 @@ def _judge(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]], budget: str) 
         raise RuntimeError(f"{len(off)} of {len(said)} means are out of their tolerance: {'; '.join(off)}")
 
 
-def _record(name: str, budget: str, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What a study gave, as small plain data: settings, cost and scores of each run."""
-    runs = []
-    for run, result in results.items():
-        folder = RunFolder(result["path"])
-        config, measured = folder.read_config(), json.loads(scores_of(folder.last).read_text(encoding="utf-8"))
-        trainer = {key: config["trainer"][key] for key in ("max_steps", "max_epochs", "precision")}
-        runs.append(
-            {
-                "run": run,
-                "config": result["part"],
-                "place": result["place"],
-                "seed": result["seed"],
-                **{key: result[key] for key in ("steps", "seconds", "attempts", "scores")},
-                "images": {"source": measured["data"]["source"], "scored": measured["images"]},
-                "file": result["config"],
-                "settings": {"model": config["model"], "data": config["data"], "trainer": trainer},
-            }
-        )
+def read_record(file: Path, runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Recorded runs that the study would repeat as they are: same settings, seed and scores.
+
+    Args:
+        file: The record; none need be there.
+        runs: Runs of the study.
+    """
+    if not file.is_file():
+        return []
+    current = {run.identity for run in runs}
+    record = json.loads(file.read_text(encoding="utf-8"))
+    return [run for run in record["runs"] if run.get("identity") in current]
+
+
+def joined(known: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Recorded runs with new ones, sorted by name; a new one replaces a recorded one of the same name."""
+    runs = {run["run"]: run for run in (*known, *new)}
+    return sorted(runs.values(), key=lambda run: (run["run"].rpartition("-s")[0], run["seed"]))
+
+
+def _write(file: Path, name: str, budget: str, runs: Sequence[Mapping[str, Any]]) -> None:
+    command = f"vaezoo reproduce {name} --budget {budget}"
+    record = {"study": name, "budget": budget, "command": command, "runs": runs}
+    with atomic_write(file) as draft:
+        draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"recorded: {file}, {len(runs)} runs")
+
+
+def _record(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run gave, as small plain data: settings, cost, scores, and what it was made with."""
+    folder = RunFolder(result["path"])
+    config, measured = folder.read_config(), json.loads(scores_of(folder.last).read_text(encoding="utf-8"))
+    trainer = {key: config["trainer"][key] for key in ("max_steps", "max_epochs", "precision")}
     return {
-        "study": name,
-        "budget": budget,
-        "command": f"vaezoo reproduce {name} --budget {budget}",
+        "run": name,
+        "config": result["part"],
+        "place": result["place"],
+        **{key: result[key] for key in ("seed", "identity", "steps", "seconds", "attempts", "scores")},
+        "images": {"source": measured["data"]["source"], "scored": measured["images"]},
+        "file": result["config"],
+        "settings": {"model": config["model"], "data": config["data"], "trainer": trainer},
         "machine": {"processor": platform.machine(), "cpus": os.cpu_count()},
-        "versions": versions(),
-        "runs": runs,
+        "versions": measured["versions"] | {"commit": own_commit()},
     }
 
 
@@ -125,5 +143,9 @@ def _parser() -> CommandParser:
     )
     parser.add_argument("name", type=str | None, nargs="?", help="Study, for example welavae_table1.")
     add_options(parser)
-    parser.add_argument("--record", action="store_true", help="Also write the results to experiments/results.")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="Also write the results to experiments/results. Recorded runs are not run again.",
+    )
     return parser

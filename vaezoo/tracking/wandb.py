@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 from vaezoo.metrics.catalogue import METRICS, higher_is_better, score_names
 from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import log_offline
+from vaezoo.runs.commits import commit, own_commit
 from vaezoo.runs.folder import RunFolder
 from vaezoo.tracking.artifacts import Policy, store_checkpoints
 from vaezoo.tracking.notes import nameless_arguments, read_note, reason, without_home, write_note
@@ -125,7 +125,7 @@ def start_run(logger: WandbLogger, folder: Path, facts: Facts, config: dict[str,
     if run.disabled:
         return
     run.tags = tuple(dict.fromkeys((*(run.tags or ()), *facts.tags())))
-    commits = {"git_commit": commit(Path.cwd()), "vaezoo_commit": commit(Path(__file__).parent, tracked=__file__)}
+    commits = {"git_commit": commit(Path.cwd()), "vaezoo_commit": own_commit()}
     origin = without_home({"run_dir": str(folder), "cli": config})
     run.config.update({**facts._asdict(), **commits, **origin}, allow_val_change=True)
     for names, best in ((LOSSES, "min"), (SCORES, "max")):
@@ -158,26 +158,6 @@ def store_at_the_end(trainer: Trainer, model: VAE, folder: RunFolder, policy: Po
                 store_checkpoints(logger.experiment, folder, policy, facts)
             except Exception as error:  # the training is done, and its checkpoints lie here
                 rank_zero_warn(f"no checkpoint was stored on W&B: {reason(error)}")
-
-
-def commit(folder: Path, tracked: str | None = None) -> str | None:
-    """Commit of the repository around a folder, "-dirty" where files were changed; None without one.
-
-    Args:
-        folder: Any folder of the repository.
-        tracked: A file that the repository must hold: an installed package may lie inside somebody else's.
-    """
-    try:
-        if tracked is not None:
-            _git(folder, "ls-files", "--error-unmatch", tracked)
-        return _git(folder, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _git(folder: Path, *args: str) -> str:
-    command = ["git", "-C", str(folder), *args]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
 
 @rank_zero_only
