@@ -22,6 +22,11 @@ def on_one_line(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
+def reason(error: BaseException) -> str:
+    """Why something failed, on one line."""
+    return on_one_line(str(error), 300) or type(error).__name__
+
+
 def printable(text: object) -> str:
     """Text for the terminal, with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

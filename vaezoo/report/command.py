@@ -10,11 +10,11 @@ from vaezoo.report.data import first_images
 from vaezoo.report.joining import shown_runs
 from vaezoo.report.page import Entry, check_writable, write_page
 from vaezoo.report.pictures import Picture, from_file
-from vaezoo.report.runs import Run, find_runs, one_line, read_run
+from vaezoo.report.runs import Run, find_runs, read_run
 from vaezoo.report.strips import Limits, draw_run
 from vaezoo.runs.data import RunData
 from vaezoo.runs.options import CommandParser
-from vaezoo.text import printable
+from vaezoo.text import printable, reason
 
 
 def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> None:
@@ -64,7 +64,7 @@ def _pictures(run: Run, side: int) -> list[Picture]:
         try:
             pictures.append(from_file(file, side))
         except Exception as error:  # cut off, or no picture at all
-            run.notes.append(f"{file.parent.name}/{file.name} could not be read: {one_line(error)}")
+            run.notes.append(f"{file.parent.name}/{file.name} could not be read: {reason(error)}")
     return pictures
 
 

@@ -10,7 +10,7 @@ from vaezoo.report.logs import Curve, read_curves
 from vaezoo.report.scores import Score, last_values, read_scores
 from vaezoo.runs.files import require_own_file
 from vaezoo.runs.folder import RunFolder, all_scores
-from vaezoo.text import on_one_line
+from vaezoo.text import reason
 
 
 @dataclass
@@ -98,15 +98,10 @@ def read_run(path: Path, points: int = 400) -> Run:
                 require_own_file(what, path)
             read(run, folder, points)
         except Exception as error:  # a report of many runs must not end at a broken one
-            run.notes.append(f"{what.name} could not be read: {one_line(error)}")
+            run.notes.append(f"{what.name} could not be read: {reason(error)}")
     run.scores |= {name: score for name, score in last_values(run.curves).items() if name not in run.scores}
     run.pictures = _own(run, folder.all_pictures())
     return run
-
-
-def one_line(error: BaseException) -> str:
-    """An error's message without line breaks, of a length to read."""
-    return on_one_line(str(error), 300) or type(error).__name__
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, str]:
@@ -166,5 +161,5 @@ def _own(run: Run, files: Iterable[Path]) -> list[Path]:
             require_own_file(file, run.path)
             own.append(file)
         except ValueError as error:
-            run.notes.append(one_line(error))
+            run.notes.append(reason(error))
     return own

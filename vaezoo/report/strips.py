@@ -12,10 +12,11 @@ from torch import Tensor
 from vaezoo.models.base import VAE
 from vaezoo.nn.latents import ConcreteLatent
 from vaezoo.report.pictures import Picture, from_tensors
-from vaezoo.report.runs import Run, one_line
+from vaezoo.report.runs import Run
 from vaezoo.runs.data import RunData
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
+from vaezoo.text import reason
 from vaezoo.types import Batch
 
 SPAN = (-2.0, 2.0)
@@ -109,7 +110,7 @@ def draw_run(run: Run, images: RunData, limits: Limits) -> Drawn | None:
     try:
         model = load(run.checkpoint)
     except Exception as error:  # of another version, or cut off
-        run.notes.append(f"{run.checkpoint.name} could not be loaded: {one_line(error)}")
+        run.notes.append(f"{run.checkpoint.name} could not be loaded: {reason(error)}")
         return None
     with _fixed_seed():
         try:
@@ -118,11 +119,11 @@ def draw_run(run: Run, images: RunData, limits: Limits) -> Drawn | None:
                 raise ValueError(f"images are {tuple(found.batch.x.shape[1:])}, the model reads {model.image_shape}")
             return draw(model, run.checkpoint, found, limits)
         except Exception as error:  # data that is not here, or that has changed
-            run.notes.append(f"no images of the data, drawn from the prior instead: {one_line(error)}")
+            run.notes.append(f"no images of the data, drawn from the prior instead: {reason(error)}")
         try:
             return draw(model, run.checkpoint, None, limits)
         except Exception as error:
-            run.notes.append(f"nothing could be drawn: {one_line(error)}")
+            run.notes.append(f"nothing could be drawn: {reason(error)}")
     return None
 
 

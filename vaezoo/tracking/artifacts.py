@@ -10,7 +10,8 @@ from filelock import FileLock
 
 from vaezoo.runs.files import link
 from vaezoo.runs.folder import RunFolder, scores_of
-from vaezoo.tracking.notes import reason, write_note
+from vaezoo.text import reason
+from vaezoo.tracking.notes import write_note
 
 Policy = Literal[False, True, "all"]
 """Which checkpoints a run keeps on W&B when its training ends: none, the best, or the best and the last."""

@@ -10,9 +10,9 @@ from typing import Any
 from vaezoo.metrics.protocols import EvaluationData
 from vaezoo.runs.additions import Additions
 from vaezoo.runs.folder import RunFolder
-from vaezoo.text import printable
+from vaezoo.text import printable, reason
 from vaezoo.tracking.artifacts import stored_files
-from vaezoo.tracking.notes import nameless_arguments, read_note, reason
+from vaezoo.tracking.notes import nameless_arguments, read_note
 from vaezoo.tracking.tables import image_table, score_table, scores_of_evaluation
 from vaezoo.tracking.wandb import STEP, can_log_in
 from vaezoo.tracking.wandb_private import NAMELESS, local_summary, waits_for_sync

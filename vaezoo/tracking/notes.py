@@ -45,8 +45,3 @@ def nameless_arguments() -> Iterator[None]:
         yield
     finally:
         sys.argv = given
-
-
-def reason(error: Exception) -> str:
-    """Why something failed, on one line."""
-    return " ".join(str(error).split()) or type(error).__name__

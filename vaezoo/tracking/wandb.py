@@ -15,8 +15,9 @@ from vaezoo.models.base import VAE
 from vaezoo.models.lightning_private import log_offline
 from vaezoo.runs.commits import commit, own_commit
 from vaezoo.runs.folder import RunFolder
+from vaezoo.text import reason
 from vaezoo.tracking.artifacts import Policy, store_checkpoints
-from vaezoo.tracking.notes import nameless_arguments, read_note, reason, without_home, write_note
+from vaezoo.tracking.notes import nameless_arguments, read_note, without_home, write_note
 from vaezoo.tracking.wandb_private import NAMELESS
 
 STEP = "trainer/global_step"
