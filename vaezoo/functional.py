@@ -17,6 +17,10 @@ Estimator = Literal["mws", "mss", "batch"]
 # Added to probabilities inside a logarithm, as in JointVAE's released code: keeps gradients finite at one-hot.
 _EPS = 1e-12
 
+# With AVX-512, log1p and so cross-entropy are several times slower until constants for special values are in memory:
+# masked loads from a page that nobody has read are slow, and ordinary numbers never read it. These do.
+torch.log1p(torch.tensor([-0.0, -1.0, math.inf, math.nan] * 16, dtype=torch.float32, device="cpu"))
+
 
 def full_precision(x: Tensor) -> Tensor:
     """Cast half precision to float32 for the loss maths; float32 and float64 stay unchanged."""

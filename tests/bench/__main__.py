@@ -4,11 +4,12 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.bench import caches, data, growth, guard, metrics, overhead, pictures, steps, tracking, training
+from tests.bench import caches, data, growth, guard, metrics, networks, overhead, pictures, steps, tracking, training
 
 BENCHMARKS = {
     "overhead": overhead.run,
     "training": training.run,
+    "networks": networks.run,
     "tracking": tracking.run,
     "guard": guard.run,
     "regularizers": steps.run,

@@ -3,14 +3,18 @@
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 from tests.bench.children import ChildError, result_of
 from tests.bench.growth import Point, points, rows_of
+from tests.bench.networks import BETA, NETWORKS, plain, plain_loss
 from tests.bench.peers import workload
 from tests.bench.peers.__main__ import OURS, rows_of as peer_rows
 from tests.bench.timing import Compared, compared
+from tests.bench.training import SHAPE
 from vaezoo.models import BetaVAE
-from vaezoo.nn.networks import BurgessNetwork, DenseNetwork, Network
+from vaezoo.nn.networks import BurgessNetwork, DenseNetwork, LaRVAENetwork, Network
 
 
 def test_ratios_are_of_the_same_round_and_of_the_best():
@@ -48,6 +52,23 @@ def test_peers_train_the_same_network(size: workload.Size, network: Network):
     theirs = [*workload.encoder(size).parameters(), *workload.decoder(size).parameters()]
     ours = [p.shape for p in model.parameters()]
     assert sorted(p.shape for p in theirs) == sorted(ours)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_plain_loop_computes_the_same_loss_with_pytorch_s_own_layers(network: type[Network]):
+    model, x = BetaVAE(SHAPE, beta=BETA, network=network()).train(), torch.rand(3, *SHAPE)
+    loss_of = plain_loss(model)
+    torch.manual_seed(0)
+    ours = torch.stack([term.loss for term in model.terms(x).values()]).sum()
+    torch.manual_seed(0)
+    theirs = loss_of(x)
+    torch.testing.assert_close(theirs, ours, rtol=1e-5, atol=0.0)
+    inputs = list(model.parameters())
+    for a, b in zip(torch.autograd.grad(theirs, inputs), torch.autograd.grad(ours, inputs), strict=True):
+        assert (a - b).norm() <= 1e-3 * b.norm() + 1e-4
+    layers = [m for half in (model.encoder, model.decoder) for m in plain(half).modules()]
+    assert {type(layer).__module__.split(".")[0] for layer in layers} == {"torch"}
+    assert len([m for m in layers if isinstance(m, nn.InstanceNorm2d)]) == 7 * (network is LaRVAENetwork)
 
 
 def test_a_child_that_fails_says_why(tmp_path: Path):

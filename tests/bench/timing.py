@@ -8,7 +8,9 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Result = TypeVar("Result")
 
 
 def best_of(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -49,8 +51,8 @@ def compared(plain: str, found: Mapping[str, Sequence[float]]) -> dict[str, Comp
 
 def beside(
     plain: str,
-    candidates: Mapping[str, Callable[[], None]],
-    measure: Callable[[Callable[[], None]], float],
+    candidates: Mapping[str, Callable[[], Result]],
+    measure: Callable[[Callable[[], Result]], float],
     rounds: int,
 ) -> dict[str, tuple[float, float, float]]:
     """Run commands in turn, several times, in a folder of their own and without a word.

@@ -14,7 +14,7 @@ from datamodules import Shapes3DDataModule
 from vaezoo.callbacks import Compile, GuardFinite, LastCheckpoint, StopOnSignal, ThroughputBar
 from vaezoo.functional import gaussian_kl
 from vaezoo.models import BetaVAE
-from vaezoo.nn.networks import BurgessNetwork
+from vaezoo.nn.networks import BurgessNetwork, Network
 from vaezoo.pictures import SavePictures
 from vaezoo.runs.checkpoint_io import AtomicCheckpointIO
 
@@ -65,14 +65,19 @@ class _Timed(BetaVAE):
         self.seconds = time.perf_counter() - self.start
 
 
-def fit(*callbacks: Callback, logs: bool = True) -> Callable[[], float]:
+def fit(
+    *callbacks: Callback, logs: bool = True, network: Network | None = None, steps: int = STEPS
+) -> Callable[[], float]:
     """`Trainer.fit` with all that the command line adds, or with nothing but the model and its data."""
-    model, data = _Timed(SHAPE), Shapes3DDataModule(batch_size=BATCH, source="render")
+    model, data = (
+        _Timed(SHAPE, network=network or BurgessNetwork()),
+        Shapes3DDataModule(batch_size=BATCH, source="render"),
+    )
 
     def loop() -> float:
         around = [ThroughputBar(), GuardFinite(), StopOnSignal(), LastCheckpoint()] if logs else []
         trainer = Trainer(
-            max_steps=WARM + STEPS,
+            max_steps=WARM + steps,
             accelerator="cpu",
             default_root_dir="runs/bench",
             logger=CSVLogger("runs", "bench", flush_logs_every_n_steps=1) if logs else False,
