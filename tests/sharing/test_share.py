@@ -201,7 +201,7 @@ def test_runs_of_earlier_versions_are_shared(name: str) -> None:
     ("args", "words"),
     [
         (["--name=a/b"], "--name 'a/b'"),
-        (["--name=full"], "full is there already"),
+        (["--name=full"], "full already exists"),
         (["--name=x", "--scores=full/notes.txt"], "notes.txt holds no scores"),
         (["--name=x", "--scores=none.json"], "none.json"),
         ([], "name"),
