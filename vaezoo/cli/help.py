@@ -75,8 +75,7 @@ vaezoo share RUN --name partedvae_mine
 vaezoo share RUN --name partedvae_mine --half true --license mit --hub me/partedvae_mine""",
     "pretrained": """\
 vaezoo pretrained
-vaezoo pretrained partedvae_mnist
-vaezoo explore pretrained:partedvae_mnist""",
+vaezoo pretrained partedvae_mnist""",
 }
 """How the help of every command ends."""
 
