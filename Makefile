@@ -33,13 +33,13 @@ demo: $(READY) ## train LaRVAE on rendered 3DShapes for a few minutes; pictures,
 test: $(READY) ## run lint, type checks and the tests, in minutes
 	@$(MAKE) --no-print-directory --jobs=2 lint type unit
 
-test-all: $(READY) ## the same and the slow tests: kills, compiled models, more fuzzing, smoke budgets of the studies
+test-all: $(READY) ## make test plus the slow tests: kills, compiled models, more fuzzing, smoke budgets of the studies
 	@$(MAKE) --no-print-directory --jobs=2 lint type unit-all
 
 unit: $(READY) ## run the tests alone
 	$(PYTEST) -m 'not slow'
 
-unit-all: $(READY) ## run the tests alone, slow ones too
+unit-all: $(READY) ## run all tests alone, slow ones included
 	$(PYTEST)
 
 lint: $(READY) ## check style with ruff
@@ -77,10 +77,10 @@ bench-peers: $(READY) $(PEERS)/.ready ## measure vaezoo beside pythae and disent
 	$(BIN)/python -m tests.bench.peers --peers $(PEERS)/bin/python --rounds $(ROUNDS) --steps $(STEPS)
 
 soak: STEPS ?= 1000000
-soak: $(READY) ## train for an hour (MINUTES=, STEPS=) with everything on; fails where memory, files or disk grow
+soak: $(READY) ## train for an hour (MINUTES=, STEPS=) with everything on; fails if memory, files or disk usage grow
 	$(BIN)/python -m tests.soak --steps $(STEPS) --minutes $(MINUTES)
 
-torture: $(READY) ## kill N random runs again and again (N=100); fails where one ends in another way than an undisturbed one
+torture: $(READY) ## kill N random runs again and again (N=100); fails if one ends differently from an undisturbed run
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --trials $(N)
 
 clean: ## remove .venv and everything that tools left behind

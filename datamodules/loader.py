@@ -41,9 +41,10 @@ class Epochs:
         self.labelled = ids[:0] if labelled is None else labelled
         self.labelled_batch_size = labelled_batch_size if len(self.labelled) else 0
         if shuffle and len(self) == 0:
+            each = f" on each of {_world()[1]} processes" if _world()[1] > 1 else ""
             raise ValueError(
-                f"{len(ids)} training images on {_world()[1]} processes do not fill one batch of {batch_size}; "
-                "lower batch_size"
+                f"too few training images ({len(ids)}) for one batch of {batch_size}{each}: lower batch_size "
+                f"(--data.batch_size)"
             )
 
     def __len__(self) -> int:

@@ -189,7 +189,7 @@ def test_auto_goes_on_without_a_compiler_or_when_it_fails(tmp_path: Path, monkey
     monkeypatch.setenv("CXX", str(broken))
     monkeypatch.setattr("torch._inductor.config.cpp.cxx", (str(broken),))
     monkeypatch.setattr("torch._inductor.config.force_disable_caches", True)
-    with pytest.warns(UserWarning, match="training goes on without compiling, which failed: "):
+    with pytest.warns(UserWarning, match="compiling failed, training continues without it: "):
         choice, model = a_long_run(tmp_path, 2)
     assert choice.compiled is False
     torch.testing.assert_close(model.state_dict(), eager.state_dict(), rtol=0, atol=0)

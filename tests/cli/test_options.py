@@ -64,13 +64,13 @@ def test_a_folder_stands_for_one_of_its_checkpoints(capsys: pytest.CaptureFixtur
     (folder,) = Path("runs/betavae").iterdir()
     last, best = folder / "checkpoints/last.ckpt", folder / "checkpoints/best.ckpt"
     assert run(["test", *given, f"--ckpt_path={folder}"]) == 0
-    assert f"{folder}: taking its last checkpoint, as it has no best one, {last}" in capsys.readouterr().out
+    assert f"{folder}: using its last checkpoint, as it has no best one, {last}" in capsys.readouterr().out
     best.write_bytes(last.read_bytes())
     assert run(["test", *given, f"--ckpt_path={folder}"]) == 0
-    assert f"{folder}: taking its best checkpoint, {best}" in capsys.readouterr().out
+    assert f"{folder}: using its best checkpoint, {best}" in capsys.readouterr().out
     assert run(["fit", *given, "--trainer.max_steps=5", "--experiment=more", f"--ckpt_path={folder}"]) == 0
     said = capsys.readouterr().out
-    assert f"{folder}: taking its last checkpoint, where a run goes on, {last}\n" in said
+    assert f"{folder}: using its last checkpoint, to resume, {last}\n" in said
     assert f"continuing from {last}, step 3" in said
     assert run(["fit", *given, "--ckpt_path=runs"]) == 1
     assert "runs holds no checkpoint: give the folder of a run" in capsys.readouterr().err

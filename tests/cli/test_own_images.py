@@ -81,7 +81,7 @@ def broken(name: str) -> None:
         ("missing", LARVAE, "row 2 names lost.png, and photos holds no such picture: correct the row or remove it"),
         ("twins", LARVAE, "row 1 names x.png, which may be a/x.png or b/x.png: give its path below photos"),
         ("empty", [], "data_dir photos holds no pictures: put files such as"),
-        ("one", [], "1 training images on 1 processes do not fill one batch of 64; lower batch_size"),
+        ("one", [], r"too few training images \(1\) for one batch of 64: lower batch_size"),
         ("none labelled", ["--model=LaRVAE"], "LaRVAE needs labels, and the data has none: give it factors"),
     ],
 )

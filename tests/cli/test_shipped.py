@@ -104,7 +104,7 @@ def test_a_copy_is_the_file_and_never_overwrites() -> None:
     copied = Path("larvae_3dshapes.yaml")
     assert copied.read_bytes() == (ROOT / "experiments" / copied).read_bytes()
     copied.write_text("mine")
-    assert "is there already" in attempt(["experiments", "copy", "larvae_3dshapes"])[1]
+    assert "already exists" in attempt(["experiments", "copy", "larvae_3dshapes"])[1]
     assert copied.read_text() == "mine"
 
 

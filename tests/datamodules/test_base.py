@@ -279,7 +279,7 @@ def test_a_resumed_run_continues_with_the_next_batch(stop: int, val: int, worker
         ({"val_size": 115}, "val_size=115 and test_size=10 leave no training images of 120"),
         ({"val_size": 1.5}, "val_size must be a whole number or a fraction below 1, not 1.5"),
         ({"labelled_set": "last"}, "labelled_set must be one of balanced, random, first, not 'last'"),
-        ({"batch_size": 97}, "96 training images on 1 processes do not fill one batch of 97; lower batch_size"),
+        ({"batch_size": 97}, r"too few training images \(96\) for one batch of 97: lower batch_size"),
     ],
 )
 def test_bad_input(options: dict[str, Any], message: str) -> None:

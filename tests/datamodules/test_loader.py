@@ -99,7 +99,7 @@ def test_any_batch_can_be_looked_up(epoch: int) -> None:
 
 
 def test_too_few_images_for_a_batch() -> None:
-    with pytest.raises(ValueError, match="48 training images on 1 processes do not fill one batch of 49; lower batch_"):
+    with pytest.raises(ValueError, match=r"too few training images \(48\) for one batch of 49: lower batch_size"):
         Epochs(IDS, 49, True, 0)
     assert len(Epochs(IDS, 49, False, 0)) == 1
 

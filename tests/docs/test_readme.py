@@ -1,6 +1,9 @@
 """The front page: short, and its numbers are those of the records."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +31,16 @@ def test_pictures_are_small() -> None:
     pictures = re.findall(r'src="([^"]*)"', README)
     assert pictures
     assert all((ROOT / picture).stat().st_size < 300_000 for picture in pictures)
+
+
+def test_its_links_work_on_the_package_index(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "egg_info", f"--egg-base={tmp_path}"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    described = (tmp_path / "vaezoo.egg-info" / "PKG-INFO").read_text()
+    assert "Description-Content-Type: text/markdown" in described
+    targets = re.findall(r'\]\(([^)]*)\)|src="([^"]*)"', described.partition("# vaezoo")[2])
+    assert len(targets) == len(re.findall(r'\]\(|src="', README))
+    assert all("".join(target).startswith("https://") for target in targets)
 
 
 def test_every_measured_number_has_a_record() -> None:

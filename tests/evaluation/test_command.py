@@ -109,7 +109,7 @@ def test_a_comparison_is_never_written_over_another(
     for again in ("one", "one.csv", "v1.2", "v1.2.tex"):
         assert evaluate(*quick, f"--output={again}") == 1
         said = capsys.readouterr()
-        assert "is there already: give another name" in said.err
+        assert "already exists: give another name" in said.err
         assert not said.out  # before anything is scored
     assert {path.name: path.read_bytes() for path in Path().glob("*.*")} == before
 
@@ -142,7 +142,7 @@ def test_a_folder_stands_for_its_best_checkpoint(
     assert (folder / "checkpoints" / "best.ckpt").is_file()
     for given in (folder, folder / "checkpoints"):
         assert evaluate("--ckpt_path", given, *quick) == 0
-        assert f"{given}: taking its best checkpoint, run/checkpoints/best.ckpt" in capsys.readouterr().out
+        assert f"{given}: using its best checkpoint, run/checkpoints/best.ckpt" in capsys.readouterr().out
         assert json.loads((folder / "checkpoints" / "metrics.json").read_text())["checkpoint"] == "best.ckpt"
     assert evaluate("--ckpt_path", checkpoints["beta"].parent.parent.parent, *quick) == 1
     assert "holds no checkpoint: name one of its runs, say " in capsys.readouterr().err

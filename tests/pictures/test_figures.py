@@ -137,7 +137,7 @@ def test_reconstructions_are_those_of_the_best_checkpoint(
     options = ["--image_indices", "2", "0", f"--output={tmp_path / 'fig.png'}", "--title=false"]
     assert run(["figure", str(trained), "reconstructions", *options, "--row_names", "image=x", "reconstruction=y"]) == 0
     best = trained / "checkpoints" / "best.ckpt"
-    assert f"taking its best checkpoint, {best}" in capsys.readouterr().out
+    assert f"using its best checkpoint, {best}" in capsys.readouterr().out
     model = vaezoo.load(best)
     x = images()[[2, 0]]
     expected = grid([x, model.reconstruct(x)], ["x", "y"]).pixels()

@@ -77,7 +77,7 @@ def test_starts_that_came_to_nothing_are_hidden(tmp_path: Path, capsys: pytest.C
     for name in "12":
         start(runs / name, saved=False)
     assert main(["report", str(runs), *output]) == 1
-    assert "2 started and logged nothing, and there is no other run: --all shows them" in capsys.readouterr().err
+    assert "no run has logged or saved anything; --all shows the 2 that started" in capsys.readouterr().err
     start(runs / "3", "0:1.0", saved=False)
     for more, count in (([], "1 run)"), (["--all"], "3 runs)"), ([str(runs / "1")], "2 runs)")):
         assert main(["report", *more, str(runs), *output]) == 0

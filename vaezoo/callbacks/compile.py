@@ -21,15 +21,15 @@ LONG_RUN = 10_000
 
 
 class Compile(Callback):
-    """Compiles the way from a batch to its loss, and the way back, with torch.compile: one graph, no breaks.
+    """Compiles forward and backward pass of a training step with torch.compile: one graph, no breaks.
 
-    Methods of the model in training are replaced and nothing else: parameters, their names and checkpoints are those
-    of a run without this callback, and either continues the other. The noise is the same as well, so that losses
-    agree up to rounding. Evaluation is not compiled, as its last batch has a size of its own.
+    Only methods of the model are replaced, while it trains. Parameters, their names and checkpoints stay the same, so
+    an eager run can resume a compiled one, and vice versa. The noise is the same too: losses agree up to rounding.
+    Evaluation is not compiled, as the size of its last batch differs.
 
     Args:
-        when: "always", or "auto": if a compiler is there and at least 10,000 batches are to come. An automatic choice
-            is kept in checkpoints, so a resumed run repeats it, and a compilation that fails leaves the run as it is.
+        when: "always", or "auto": if there is a compiler and the run has at least 10,000 batches left. Checkpoints
+            store the automatic choice, so a resumed run repeats it. If compiling fails, "auto" trains without it.
         mode: The mode of `torch.compile`. "reduce-overhead" records CUDA graphs.
     """
 
@@ -58,7 +58,7 @@ class Compile(Callback):
             self.compiled = not missing and not pl_module.step and planned_batches(trainer) >= LONG_RUN
         elif self.compiled and missing:
             self.compiled = False
-            rank_zero_warn(f"the run was compiled so far and goes on without, as {missing}")
+            rank_zero_warn(f"the run was compiled so far and continues without, as {missing}")
         if self.compiled:
             self._replace_methods(pl_module)
 
@@ -104,7 +104,7 @@ class Compile(Callback):
                 if self.when == "always":
                     raise
                 self.compiled = False
-                rank_zero_warn(f"training goes on without compiling, which failed: {_first_line(error)}")
+                rank_zero_warn(f"compiling failed, training continues without it: {_first_line(error)}")
                 return method(model, *args)
 
         return chosen

@@ -76,7 +76,7 @@ def _copy(name: str, folder: Path) -> None:
     source = shipped(name)
     target = folder / source.name
     if target.exists():
-        raise FileExistsError(f"{target} is there already: delete it, or copy to another folder")
+        raise FileExistsError(f"{target} already exists: delete it, or copy to another folder")
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is no folder: make it first")
     target.write_bytes(source.read_bytes())

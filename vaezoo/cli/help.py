@@ -5,7 +5,7 @@ from typing import Any
 from vaezoo.cli.common import HELP
 
 MOST_USED = """\
-the options that people use:
+most used options:
   --config NAME            an experiment (see vaezoo experiments) or a file; later ones override earlier ones
   --model NAME             model, e.g. BetaVAE; --model.help NAME lists its arguments
   --data NAME              dataset, e.g. Shapes3DDataModule; --data.help NAME lists its arguments
@@ -17,7 +17,7 @@ the options that people use:
   --ckpt_path PATH         resume a run or checkpoint; last: the furthest one of this experiment and settings
   --print_config           print the complete configuration and exit"""
 TRAINED = """\
-the options that people use:
+most used options:
   --config RUN/config.yaml the configuration of the run
   --ckpt_path RUN          the run (best checkpoint), or a checkpoint file
   --data.batch_size N      batch size; override any other option in the same way"""
@@ -32,6 +32,7 @@ EXAMPLES = {
     "fit": """\
 vaezoo fit --config betavae_3dshapes
 vaezoo fit --config betavae_3dshapes --model.beta 8 --trainer.max_steps 20000
+vaezoo fit --model BetaVAE --data ImageFolderDataModule --data.data_dir photos --trainer.max_epochs 100
 vaezoo fit --model LaRVAE --data Shapes3DDataModule --data.labels 0.01 --trainer.max_steps 20000
 vaezoo fit --config betavae_3dshapes --ckpt_path last""",
     "validate": "vaezoo validate --config RUN/config.yaml --ckpt_path RUN",
@@ -72,7 +73,9 @@ vaezoo experiments copy larvae_3dshapes .""",
     "share": """\
 vaezoo share RUN --name partedvae_mine
 vaezoo share RUN --name partedvae_mine --half true --license mit --hub me/partedvae_mine""",
-    "pretrained": "vaezoo pretrained",
+    "pretrained": """\
+vaezoo pretrained
+vaezoo pretrained partedvae_mnist""",
 }
 """How the help of every command ends."""
 

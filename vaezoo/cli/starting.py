@@ -55,7 +55,7 @@ def add_start_options(parser: LightningArgumentParser) -> None:
         "--compile",
         type=bool | Literal["auto"],
         default="auto",
-        help=f"Compile training steps; auto: if a compiler is there and {LONG_RUN:,} or more batches are to come.",
+        help=f"Compile training steps; auto: if there is a compiler and the run has {LONG_RUN:,} or more batches left.",
     )
 
 
@@ -145,7 +145,7 @@ def _require_same_start(config: Namespace, checkpoint: OpenCheckpoint) -> None:
     if before != config.init_from:
         raise ValueError(
             f"{checkpoint.path} began with {_start(before)}, the configuration with {_start(config.init_from)}: "
-            "give the same --init_from, or another --experiment to start anew"
+            "give the same --init_from, or another --experiment to start a new run"
         )
 
 

@@ -98,7 +98,9 @@ class ZooCLI(LightningCLI):
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         """Parse, name the experiment after its configuration file or its model, and find its last checkpoint."""
         for command in self._parsers:
-            set_help(command, "ckpt_path", "Run or checkpoint to go on from; last is the furthest with these settings.")
+            set_help(command, "ckpt_path", "Run or checkpoint to load; last: the furthest with these settings.")
+            set_help(command, "config", "Experiment (see vaezoo experiments) or YAML file; later ones win.")
+            set_help(command, "seed_everything", "Seed of weights, noise and data order; true picks one.")
             set_help(command, "weights_only", "Always true: checkpoints are read safely. To load weights: --init_from.")
         self.config = parser.parse_args(args)  # type: ignore[arg-type]  # always a list here
         config = self.config[self.config.subcommand]

@@ -59,7 +59,7 @@ def tables_at(output: str | None) -> list[Path]:
     whole = Path(output).suffix in (".csv", ".tex")
     files = [Path(output)] if whole else [Path(f"{output}.csv"), Path(f"{output}.tex")]
     if there := [path for path in files if path.exists()]:
-        raise FileExistsError(f"--output: {there[0]} is there already: give another name, or move it away")
+        raise FileExistsError(f"--output: {there[0]} already exists: give another name, or move it away")
     return files
 
 

@@ -86,19 +86,24 @@ def _check(options: Namespace) -> None:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo explore",
-        description="A page in the browser with a slider for every unit of a model; the picture follows the slider.",
-        epilog="--data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.",
+        description="Open a page in the browser with a slider for every latent unit. The picture follows the slider.",
+        epilog="--data NAME and --data.ARG VALUE override the run's data; --data.help NAME lists arguments.",
     )
     add = parser.add_argument
     add(
         "runs",
         nargs="+",
         type=str,
-        help="Run folders, whose best checkpoint is taken, or checkpoints; several are driven with the same codes.",
+        help="Runs (best checkpoint) or checkpoints. Several are shown side by side with the same codes.",
     )
-    add("--port", type=int | None, help="Port of the page; the first free one from 7860 on by default.")
-    add("--share", action="store_true", help="Let anyone with the link see it, through Gradio's servers.")
-    add("--open", action="store_true", help="Open a browser.")
-    add("--pool", type=int, default=POOL, help="Test images to choose from, and training images to compare with.")
+    add("--port", type=int | None, help="Port of the page. Defaults to the first free one from 7860 on.")
+    add("--share", action="store_true", help="Publish the page through Gradio's servers, for anyone with the link.")
+    add("--open", action="store_true", help="Open the page in a browser.")
+    add(
+        "--pool",
+        type=int,
+        default=POOL,
+        help="Test images to choose from, and training images to search for neighbours.",
+    )
     add("--seed", type=int, default=0, help="Seed of the order of images, as in vaezoo figure.")
     return parser

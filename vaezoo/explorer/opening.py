@@ -20,12 +20,12 @@ def explore(
 
     Args:
         model: A trained model, which is put into evaluation mode.
-        data: Images to start from: vaezoo's datamodule that is set up, a tensor of images, (images, labels) or a
+        data: Images to start from: a datamodule of vaezoo after `setup()`, a tensor of images, (images, labels) or a
             `Batch`. They also rank the units by their KL. None leaves the prior and uploads.
-        port: Port of this machine; the first free one from 7860 on where None.
+        port: Port of this machine. Defaults to the first free one from 7860 on.
         share: Whether anyone with the link may see the page, through Gradio's servers.
         open: Whether to open a browser.
-        pool: Images that are read at most.
+        pool: Largest number of images to read.
 
     Returns:
         The page, Gradio's `Blocks`; its `close()` ends it.

@@ -163,7 +163,7 @@ def add_style_options(parser: ArgumentParser, default: Style | None = None) -> N
         default: Formats and pixels by default; None takes the format of --output, or png.
     """
     formats = list(default.formats) if default else None
-    said = " ".join(formats) if formats else "--output's, else png,"
+    said = " ".join(formats) if formats else "the suffix of --output, else png"
     add = parser.add_argument
     add("--format", nargs="+", type=Format, default=formats, help=f"png, pdf or svg. Defaults to {said}.")
     add("--width", type=str | None, help="Width in inches, or with a unit: 3.3, 8.5cm. Text is set in 8 pt.")

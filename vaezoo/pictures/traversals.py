@@ -20,7 +20,7 @@ from vaezoo.text import printable
 EPILOG = f"""\
 {LISTED}
 --image FILE starts from a picture of your own and shows it beside its edits (JointVAE Fig. 9b).
---data NAME and --data.ARG VALUE choose other data than the run's; --data.help NAME lists arguments.
+--data NAME and --data.ARG VALUE override the run's data; --data.help NAME lists arguments.
 --row_names gives names in order, or some by what they are called: --row_names z3='x position' 'z0=$\\theta$'.
 """
 

@@ -16,7 +16,7 @@ from vaezoo.types import Batch, Forward, Term
 
 
 class DiscriminatedTotalCorrelation(SpanningTerm):
-    """γ · TC by the density-ratio trick, plus the discriminator's loss (Kim & Mnih, 2018, Eq. 3 and Alg. 2).
+    """γ · TC by the density-ratio trick, plus the discriminator's loss (Kim & Mnih, 2018, Eq. 3, Alg. 2).
 
     One backward pass trains both players: the VAE's term sees a frozen discriminator, the discriminator's loss sees
     frozen codes. Departs from Alg. 2 in two ways. First, the paper draws two independent batches of m images: the first

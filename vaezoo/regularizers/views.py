@@ -59,7 +59,7 @@ class ViewAgreement(Regularizer):
         return torch.stack([mutual_information(gather(p), gather(p_moved)) for p, p_moved in pairs]).sum()
 
     def moved(self, x: Tensor) -> Tensor:
-        """Each image under an affine map of its own, (B, C, H, W); what comes in from outside repeats the border."""
+        """Each image under its own affine map, (B, C, H, W); pixels from outside repeat the border."""
         noise = 2 * torch.rand(6, len(x), device=x.device, dtype=x.dtype) - 1  # uniform in [−1, 1]
         angle = torch.deg2rad(self.degrees * noise[0])
         slant, (height, width) = self.slant * noise[1], 1 + self.scale * noise[2:4]

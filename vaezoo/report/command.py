@@ -33,7 +33,7 @@ def run_report(args: Sequence[str], data_class: type[LightningDataModule]) -> No
     read = _with_own_names([read_run(folder, points) for folder in folders])
     runs, hidden = shown_runs(read, points, None if options.all else [Path(path) for path in options.runs])
     if not runs:
-        raise FileNotFoundError(f"{hidden} started and logged nothing, and there is no other run: --all shows them")
+        raise FileNotFoundError(f"no run has logged or saved anything; --all shows the {hidden} that started")
     limits, images = Limits.for_runs(len(runs)), RunData(data_class, keep=first_images)
     if options.max_units is not None:
         limits = limits._replace(units=options.max_units)

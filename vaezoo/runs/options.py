@@ -56,6 +56,6 @@ def checkpoint_in(given: str, continues: bool = False) -> str:
         hint = f"name one of its runs, say {runs[-1]}" if runs else "give the folder of a run, runs/EXPERIMENT/TIME"
         raise FileNotFoundError(f"{folder} holds no checkpoint: {hint}")
     kind = "best" if found[0] == run.best else "last" if found[0] == run.last else "newest"
-    why = ", where a run goes on" if continues else "" if kind == "best" else ", as it has no best one"
-    say(printable(f"{folder}: taking its {kind} checkpoint{why}, {found[0]}"))
+    why = ", to resume" if continues else "" if kind == "best" else ", as it has no best one"
+    say(printable(f"{folder}: using its {kind} checkpoint{why}, {found[0]}"))
     return str(found[0])

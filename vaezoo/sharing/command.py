@@ -42,7 +42,7 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
         raise ValueError(f"--name {options.name!r} must be letters, digits, _, - and . alone, as in partedvae_mnist")
     folder = RunFolder(Path(options.output or options.name))
     if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
-        raise FileExistsError(f"{folder.path} is there already: remove it, or give another --output")
+        raise FileExistsError(f"{folder.path} already exists: remove it, or choose another --output")
     checkpoint = Path(checkpoint_in(options.run))
     model, run = load(checkpoint), RunFolder.of(checkpoint)
     config = run.read_config() if run.config.is_file() else {}
@@ -95,7 +95,7 @@ def run_pretrained(args: Sequence[str]) -> None:
         print("no pretrained model comes with this version of vaezoo")
         return
     print("\n".join(aligned([("name", "model", "data", "size", "scores [95 % interval]", "made by"), *rows])))
-    print("\nvaezoo.pretrained(NAME) loads one, --ckpt_path pretrained:NAME gives it to a command")
+    print("\nload one with vaezoo.pretrained(NAME), or use it in a command with --ckpt_path pretrained:NAME")
 
 
 def _row(name: str, config: dict[str, Any]) -> tuple[str, ...]:
@@ -145,34 +145,34 @@ def _conclude(folder: RunFolder, scored: bool, lines: Sequence[str]) -> None:
     size = sum(path.stat().st_size for path in folder.path.rglob("*") if path.is_file())
     lines = [*lines, f"written: {folder.path}, {size / 1e6:.1f} MB; read {folder.card} before you share it"]
     if not scored:
-        lines.append("it has no scores: vaezoo evaluate --ckpt_path RUN leaves some, or give --scores FILE")
+        lines.append("the card has no scores: run vaezoo evaluate --ckpt_path RUN first, or pass --scores FILE")
     print("\n".join(map(printable, [*lines, f"to load it: vaezoo.from_pretrained({str(folder.path)!r})"])))
 
 
 def _share_parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo share",
-        description="A trained model as a folder to give away: config.json, model.safetensors and a model card.",
-        epilog="--data NAME and --data.ARG VALUE choose other data than the run's to check half precision on.",
+        description="Write a model to a folder that anyone can load: config.json, model.safetensors and a model card.",
+        epilog="--data NAME and --data.ARG VALUE override the data on which half precision is checked.",
     )
     add = parser.add_argument
-    add("run", type=str, help="Run folder, whose best checkpoint is shared, or a checkpoint.")
-    add("--name", type=str, required=True, help="What the model is called, say partedvae_mnist.")
-    add("--output", type=str | None, help="Folder to write; NAME by default.")
-    add("--half", type=bool, default=False, help="Store in half precision, if codes and scores hold; says if they do.")
-    add("--scores", type=str | None, help="File of scores; what vaezoo evaluate left beside the checkpoint by default.")
-    add("--command", type=str | None, help="Command that trained it, for the card.")
-    add("--commit", type=str | None, help="Version of the code that trained it; this clone's commit by default.")
-    add("--license", type=str | None, help="Licence of the weights, say mit.")
-    add("--pictures", nargs="*", type=str, help="PNG files for the card; a few of the run's own by default.")
-    add("--hub", type=str | None, help="Publish it on the Hugging Face Hub as USER/NAME too.")
+    add("run", type=str, help="Run (best checkpoint) or checkpoint.")
+    add("--name", type=str, required=True, help="Name of the model, such as partedvae_mnist.")
+    add("--output", type=str | None, help="Folder to write. Defaults to NAME.")
+    add("--half", type=bool, default=False, help="Store half precision, if codes and scores survive it.")
+    add("--scores", type=str | None, help="File of scores. Defaults to the metrics.json beside the checkpoint.")
+    add("--command", type=str | None, help="Training command to print in the card.")
+    add("--commit", type=str | None, help="Commit of the code that trained it. Defaults to the commit of this clone.")
+    add("--license", type=str | None, help="Licence of the weights, such as mit.")
+    add("--pictures", nargs="*", type=str, help="PNG files for the card. Defaults to a few of the run's pictures.")
+    add("--hub", type=str | None, help="Also publish it on the Hugging Face Hub, as USER/NAME.")
     return parser
 
 
 def _pretrained_parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo pretrained",
-        description="The trained models that come with vaezoo: data, scores, size and the command that made each.",
+        description="List the trained models that come with vaezoo: data, scores, size and training command.",
     )
-    parser.add_argument("name", nargs="?", type=str, help="Model to describe in full; all, a line each, by default.")
+    parser.add_argument("name", nargs="?", type=str, help="Model whose card to print. Defaults to a list of all.")
     return parser

@@ -19,14 +19,14 @@ from vaezoo.types import Batch
 
 
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Codes of images as a transformer of scikit-learn, for its pipelines.
+    """Codes of images as a scikit-learn transformer, for pipelines.
 
-    There is nothing to fit. A checkpoint is loaded when it is first used, to the CPU; a model stays where it is.
-    WeLaVAE's encoder, which reads labels as well, is told none.
+    `fit` does nothing. A checkpoint is loaded to the CPU on first use; a model stays on its device. WeLaVAE's encoder,
+    which also reads labels, gets none.
 
     Args:
-        checkpoint: A checkpoint, the folder of a run for its best one, `pretrained:NAME`, `hub:user/name` or a model.
-        batch_size: Images that are encoded at once.
+        checkpoint: A checkpoint, a run's folder (best checkpoint), `pretrained:NAME`, `hub:user/name` or a model.
+        batch_size: Number of images to encode at once.
     """
 
     _loaded: tuple[Any, VAE | None] = (None, None)  # what was named, and its model

@@ -32,20 +32,20 @@ def export(
 ) -> dict[Path, float]:
     """Write a model's encoder and decoder as two files that need no vaezoo.
 
-    The encoder takes bytes (B, C, H, W), the decoder returns images in [0, 1]; B is any number. Both are run once
-    written and compared with the model; nothing is left behind where they differ.
+    The encoder takes bytes (B, C, H, W), the decoder returns images in [0, 1]; B is any number. Both are run and
+    compared with the model before they are written.
 
     Args:
-        model: The model; it stays as it is.
-        output: Folder of the files; earlier ones of the same format are replaced.
+        model: The model; it is not changed.
+        output: Folder to write; earlier files of the same format are replaced.
         format: "onnx", "torch_export" or "safetensors".
-        label_names: Names of the labels that the model learnt from; label_0, label_1, … by default.
+        label_names: Names of the labels that the model learnt from. Defaults to label_0, label_1, …
 
     Returns:
         The files of the two graphs, and the largest difference of each from the model.
 
     Raises:
-        ExportError: The model cannot be exported, or what was exported computes something else.
+        ExportError: The model cannot be exported, or the export computes something else.
         ModuleNotFoundError: A package for ONNX is missing.
     """
     if format not in FORMATS:
@@ -161,14 +161,14 @@ def _write_all(files: Mapping[Path, bytes]) -> None:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="vaezoo export",
-        description="Encoder and decoder as two files that run without vaezoo, compared with the model as written.",
-        epilog="--data NAME and --data.ARG VALUE choose the data whose labels' names are kept; the run's by default.",
+        description="Write encoder and decoder as two files that run without vaezoo, checked against the model.",
+        epilog="--data NAME and --data.ARG VALUE override the data that names the labels.",
     )
-    parser.add_argument("checkpoint", type=str, help="Checkpoint, or run for its best.")
-    parser.add_argument("--format", type=FormatName, default="onnx", help="Format of the files; see docs/export.md.")
+    parser.add_argument("checkpoint", type=str, help="Run (best checkpoint) or checkpoint.")
+    parser.add_argument("--format", type=FormatName, default="onnx", help="Format of the files.")
     parser.add_argument(
         "--output",
         type=str | None,
-        help="Folder of the files; `export` in the run's folder by default, else in the current one.",
+        help="Folder to write. Defaults to `export` in the run's folder, or in the current one without a run.",
     )
     return parser

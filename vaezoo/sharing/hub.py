@@ -31,11 +31,11 @@ def push_to_hub(
 
     Args:
         model: A model, or a folder that `save_pretrained` or `vaezoo share` wrote.
-        repo_id: Where it goes, `user/name`; made where it is missing.
-        private: Whether a new one is for you alone.
+        repo_id: Repository, `user/name`. Created if it does not exist.
+        private: Whether a new repository is private.
         message: Message of the commit.
-        token: Access token; that of `hf auth login` or HF_TOKEN by default.
-        facts: Arguments of `save_pretrained`, where a model is given.
+        token: Access token. Defaults to that of `hf auth login`, or HF_TOKEN.
+        facts: Arguments of `save_pretrained`, if `model` is a model.
 
     Returns:
         Its address.

@@ -34,7 +34,7 @@ def pretrained(name: str, map_location: Any = "cpu") -> VAE:
         map_location: Device to load to, as in `torch.load`.
 
     Raises:
-        ValueError: None is called so, or what was downloaded is not what was asked for.
+        ValueError: There is no such model, or the download does not match its checksum.
         ConnectionError: It is not part of the package, and could not be downloaded.
     """
     return load(pretrained_folder(name), map_location)
@@ -93,7 +93,7 @@ def pretrained_folder(name: str) -> Path:
     """Folder of one of them with its weights, which are fetched where they are not part of the package.
 
     Raises:
-        ValueError: None is called so, or what was downloaded is not what was asked for.
+        ValueError: There is no such model, or the download does not match its checksum.
         ConnectionError: It could not be downloaded.
     """
     require_name(name)

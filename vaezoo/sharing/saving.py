@@ -32,20 +32,20 @@ def save_pretrained(
 ) -> Path:
     """Write a model as `config.json`, `model.safetensors` and a model card, `README.md`.
 
-    The folder holds plain data and numbers alone: `vaezoo.from_pretrained`, `vaezoo.load` and every command with
-    `--ckpt_path` read it and execute nothing in it. Absolute paths and what concerns this machine are left out.
+    The folder holds only plain data and numbers: `vaezoo.from_pretrained`, `vaezoo.load` and every command with
+    `--ckpt_path` read it and execute nothing in it. Absolute paths and settings of this machine are left out.
 
     Args:
-        model: The model; classes of your own must be imported where it is loaded.
-        folder: Where it goes; files of these names are replaced.
-        name: What it is called; the folder's name by default.
+        model: The model. Import your own classes before you load it.
+        folder: Folder to write; files of these names are replaced.
+        name: Name of the model. Defaults to the folder's.
         data: Data that it was trained on, `{"class_path": …, "init_args": …}`.
         scores: What `vaezoo.evaluation.evaluate` returned, or the content of a `metrics.json`.
         command: Command that trained it.
         commit: Version of the code that trained it.
-        license: Licence of the weights, say "mit".
+        license: Licence of the weights, such as "mit".
         half: Store parameters in half precision; they are read as float32.
-        pictures: PNG files for the card, which are copied.
+        pictures: PNG files to copy to the card.
 
     Returns:
         The folder.

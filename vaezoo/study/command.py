@@ -80,7 +80,7 @@ def run_all(study: Study, options: Namespace, track: TrackStudy, known: Containe
     try:
         failed = run_jobs(wanted, study, output, options.address, options.retries) if left else {}
     except KeyboardInterrupt:
-        print("interrupted: the same command goes on from here", file=sys.stderr)
+        print("interrupted: repeat the command to resume", file=sys.stderr)
         raise SystemExit(130) from None
     finally:
         results = {name: result for name, job in jobs.items() if (result := job.result())}

@@ -21,10 +21,10 @@ from vaezoo.text import did_you_mean
 
 EXPECTED, RESULTS = "expected.json", "results"
 EPILOG = """\
-NAME is a study that `vaezoo experiments` lists. Its runs are those of `vaezoo study`: what is finished is never run
-again, and the same command goes on with a study that was interrupted. Then the means over seeds are compared with
-experiments/expected.json; the exit code is 1 where one is out of its tolerance. Without NAME, prints what was recorded
-in experiments/results beside what the papers print."""
+NAME is a study that `vaezoo experiments` lists. It runs as in `vaezoo study`: finished runs are skipped, so repeat the
+command to resume an interrupted study. Then the means over seeds are compared with experiments/expected.json; the exit
+code is 1 if one is outside its tolerance. Without NAME, prints the records in experiments/results beside the papers'
+numbers."""
 
 
 def run_reproduce(args: Sequence[str], track: TrackStudy) -> None:

@@ -21,7 +21,7 @@ PATIENCE = 60.0  # seconds that a process may take to save and end
 
 
 def execute(job: Job) -> Outcome:
-    """Train the run, from its newest checkpoint on, and score it; what is there already is not done again."""
+    """Train the run, from its newest checkpoint on, and score it; what already exists is not done again."""
     folder = JobFolder(job.folder)
     try:
         folder.path.mkdir(parents=True, exist_ok=True)

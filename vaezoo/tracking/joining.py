@@ -47,7 +47,7 @@ def add_to_run(found: Additions) -> None:
 
 
 def join_run(folder: Path, note: Mapping[str, Any], add: Callable[[Any], None]) -> None:
-    """Go on with a run that is there already, online where that is possible; whatever fails is a warning.
+    """Go on with a run that already exists, online where that is possible; whatever fails is a warning.
 
     Args:
         folder: Where its files go.
@@ -83,7 +83,7 @@ def _resumed(folder: Path, note: Mapping[str, Any]) -> Any:
         try:
             return _nameless(wandb.init(**given))
         except Exception as error:  # a wrong key, no network, a server in trouble
-            _warn(f"the run on W&B goes on offline: {reason(error)}")
+            _warn(f"the W&B run continues offline: {reason(error)}")
     run = wandb.init(**given, mode="offline")
     run.summary.update(local_summary(folder))
     return _nameless(run)
