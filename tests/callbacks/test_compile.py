@@ -83,6 +83,7 @@ def assert_same_step(eager: VAE, compiled: VAE, batch: Batch) -> None:
 
 
 @every_model
+@pytest.mark.timeout(1200)
 def test_compiled_equals_eager_in_one_graph(name: str, tmp_path: Path) -> None:
     eager, compiled = both(name, tmp_path)
     for seed in range(3):  # schedules and running estimates move from one to the next
