@@ -16,8 +16,8 @@ from tests.helpers.study import Tiny
 from vaezoo.cli.main import run
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
-from vaezoo.study.grid import expand
-from vaezoo.study.reproduce import recorded
+from vaezoo.study.grid import chosen, expand
+from vaezoo.study.reproduce import joined, read_record, recorded
 
 STUDIES = sorted(path.stem for path in (ROOT / "experiments" / "studies").glob("*.yaml"))
 UNMEASURED = ("dipvae_celeba", "larvae_isaac3d")  # they need files that are not drawn
@@ -97,19 +97,29 @@ def test_a_study_is_run_compared_and_recorded(tiny: Tiny) -> None:
     assert str(tiny.path) not in json.dumps(record), "a record says nothing of the machine's folders"
     assert found["machine"]["cpus"] > 0
     assert found["versions"]["commit"]
-    # A record grows: what is in it is not run again, wherever the study goes on.
     shutil.rmtree(tiny.path / "runs")
-    tiny.write(seeds=[0, 1, 2], budgets={"smoke": {"trainer.max_steps": 3}})
-    (tiny.path / "study.yaml").rename(folder / "studies" / "tiny.yaml")
-    code, said = reproduce(1000, "--only", "vae-s[01]")
-    assert code == 0, said
-    assert "tiny: 1 runs, 0 of them done already" in said
-    record = json.loads((folder / "results" / "tiny-smoke.json").read_text())
-    assert [run["run"] for run in record["runs"]] == ["vae-s0", "vae-s1"]
-    assert record["runs"][0] == found
-    code, said = reproduce(90000, "--only", "vae-s1")
+    code, said = reproduce(90000)
+    assert "tiny: 0 runs" in said, "what is recorded is not run again"
+    assert json.loads((folder / "results" / "tiny-smoke.json").read_text()) == record
     assert code == 1
     assert "1 of 1 means are out of their tolerance: VAE: polar_error" in said.splitlines()[-1]
+
+
+def test_a_record_grows_and_forgets_what_the_study_no_longer_has(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tiny.path)
+    tiny.write(seeds=[0, 1, 10])
+    runs = expand(read_study(Path("study.yaml")))
+    file = tiny.path / "record.json"
+    assert read_record(file, runs) == []
+    made = [{"run": run.name, "seed": run.seed, "identity": run.identity} for run in runs]
+    file.write_text(json.dumps({"runs": [made[2], {"run": "vae-s1", "seed": 1, "identity": "of other settings"}, {}]}))
+    known = read_record(file, runs)
+    assert known == [made[2]]
+    assert joined(known, [made[1], made[0] | {"new": True}]) == [made[0] | {"new": True}, made[1], made[2]]
+    assert joined([made[0]], [made[0] | {"new": True}]) == [made[0] | {"new": True}]
+    assert [run.name for run in chosen(runs, ["vae-s1", "*0"])] == ["vae-s0", "vae-s1", "vae-s10"]
+    with pytest.raises(ValueError, match=r"--only: no run is called 'vae-s2'; there are vae-s0, vae-s1, vae-s10"):
+        chosen(runs, ["vae-s2"])
 
 
 def test_wrong_uses_are_one_line(
