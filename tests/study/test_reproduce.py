@@ -116,7 +116,7 @@ def test_a_record_grows_and_forgets_what_the_study_no_longer_has(tiny: Tiny, mon
     known = read_record(file, runs)
     assert known == [made[2]]
     assert joined(known, [made[1], made[0] | {"new": True}]) == [made[0] | {"new": True}, made[1], made[2]]
-    assert joined([made[0]], [made[0] | {"new": True}]) == [made[0] | {"new": True}]
+    assert joined([made[0]], [made[0] | {"new": True}]) == [made[0]], "it keeps the commit that it was made with"
     assert [run.name for run in chosen(runs, ["vae-s1", "*0"])] == ["vae-s0", "vae-s1", "vae-s10"]
     with pytest.raises(ValueError, match=r"--only: no run is called 'vae-s2'; there are vae-s0, vae-s1, vae-s10"):
         chosen(runs, ["vae-s2"])

@@ -104,8 +104,8 @@ def read_record(file: Path, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def joined(known: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Recorded runs with new ones, sorted by name; a new one replaces a recorded one of the same name."""
-    runs = {run["run"]: run for run in (*known, *new)}
+    """Recorded runs with new ones, sorted by name. A recorded one stays as it is, with the commit that made it."""
+    runs = {run["run"]: run for run in (*new, *known)}
     return sorted(runs.values(), key=lambda run: (run["run"].rpartition("-s")[0], run["seed"]))
 
 
