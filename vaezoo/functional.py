@@ -17,8 +17,8 @@ Estimator = Literal["mws", "mss", "batch"]
 # Added to probabilities inside a logarithm, as in JointVAE's released code: keeps gradients finite at one-hot.
 _EPS = 1e-12
 
-# With AVX-512, log1p and so cross-entropy are several times slower until constants for special values are in memory:
-# masked loads from a page that nobody has read are slow, and ordinary numbers never read it. These do.
+# With AVX-512, log1p and so cross-entropy are several times slower until log1p has met special values once: probably
+# since masked loads of their constants are slow from a page that nobody has read, and ordinary numbers never read it.
 torch.log1p(torch.tensor([-0.0, -1.0, math.inf, math.nan] * 16, dtype=torch.float32, device="cpu"))
 
 
