@@ -1,7 +1,6 @@
 """Every preset network in `fit`, eager and compiled, against a plain loop over the same layers of PyTorch."""
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.bench.timing import beside
-from tests.bench.training import BATCH, SHAPE, WARM, fit
+from tests.bench.training import BATCH, SHAPE, adam_loop, fit
 from vaezoo.callbacks import Compile
 from vaezoo.functional import gaussian_kl
 from vaezoo.models import BetaVAE
@@ -69,20 +68,7 @@ def plain_loss(model: VAE) -> Callable[[Tensor], Tensor]:
 def plain_loop(network: Network, steps: int = STEPS) -> Callable[[], float]:
     """Loss, gradients and Adam, eager, with PyTorch's own layers and images in memory."""
     model = BetaVAE(SHAPE, beta=BETA, network=network).train()
-    loss_of, images = plain_loss(model), torch.rand(BATCH, *SHAPE)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-4)
-
-    def loop() -> float:
-        start = 0.0
-        for step in range(WARM + steps):
-            if step == WARM:
-                start = time.perf_counter()
-            optimizer.zero_grad()
-            loss_of(images).backward()
-            optimizer.step()
-        return time.perf_counter() - start
-
-    return loop
+    return adam_loop(plain_loss(model), model.parameters(), steps)
 
 
 def run(rounds: int = 5, networks: Sequence[type[Network]] = NETWORKS, steps: int = STEPS) -> list[dict[str, object]]:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -21,25 +21,15 @@ from vaezoo.runs.checkpoint_io import AtomicCheckpointIO
 WARM, STEPS, BATCH, SHAPE = 10, 100, 64, (3, 64, 64)
 
 
-def bare_loop(compiled: bool = False) -> Callable[[], float]:
-    """Network, loss and Adam, with the pictures in memory as floats."""
-    network = BurgessNetwork()
-    encoder, head, decoder = network.encoder(SHAPE), torch.nn.Linear(256, 20), network.decoder(SHAPE, 10)
-    parameters = [p for module in (encoder, head, decoder) for p in module.parameters()]
-    optimizer = torch.optim.Adam(parameters, lr=5e-4)
-    images = torch.rand(BATCH, *SHAPE)
-
-    def objective(x: Tensor) -> Tensor:
-        mu, logvar = head(encoder(x)).chunk(2, dim=1)
-        z = mu + (logvar / 2).exp() * torch.randn_like(mu)
-        bce = torch.nn.functional.binary_cross_entropy_with_logits(decoder(z), x, reduction="sum") / BATCH
-        return bce + 4 * gaussian_kl(mu, logvar).sum(1).mean()
-
-    loss_of = torch.compile(objective) if compiled else objective
+def adam_loop(
+    loss_of: Callable[[Tensor], Tensor], parameters: Iterable[Tensor], steps: int = STEPS
+) -> Callable[[], float]:
+    """Loss, gradients and Adam on images in memory: seconds of the steps after the first few."""
+    optimizer, images = torch.optim.Adam(parameters, lr=5e-4), torch.rand(BATCH, *SHAPE)
 
     def loop() -> float:
         start = 0.0
-        for step in range(WARM + STEPS):
+        for step in range(WARM + steps):
             if step == WARM:
                 start = time.perf_counter()
             optimizer.zero_grad()
@@ -48,6 +38,21 @@ def bare_loop(compiled: bool = False) -> Callable[[], float]:
         return time.perf_counter() - start
 
     return loop
+
+
+def bare_loop(compiled: bool = False) -> Callable[[], float]:
+    """Network, loss and Adam, with the pictures in memory as floats."""
+    network = BurgessNetwork()
+    encoder, head, decoder = network.encoder(SHAPE), torch.nn.Linear(256, 20), network.decoder(SHAPE, 10)
+    parameters = [p for module in (encoder, head, decoder) for p in module.parameters()]
+
+    def objective(x: Tensor) -> Tensor:
+        mu, logvar = head(encoder(x)).chunk(2, dim=1)
+        z = mu + (logvar / 2).exp() * torch.randn_like(mu)
+        bce = torch.nn.functional.binary_cross_entropy_with_logits(decoder(z), x, reduction="sum") / BATCH
+        return bce + 4 * gaussian_kl(mu, logvar).sum(1).mean()
+
+    return adam_loop(torch.compile(objective) if compiled else objective, parameters)
 
 
 class _Timed(BetaVAE):
