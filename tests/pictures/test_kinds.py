@@ -228,7 +228,10 @@ def test_labels_walk_over_their_own_values_for_all_checkpoints(trained: dict[str
     walked = y[[1]].repeat(5, 1)
     walked[:, 2] = torch.tensor([0, 1.25, 2.5, 3.75, 5])
     truth = data.images_of(walked)
-    made = [vaezoo.load(trained[name]).generate(walked) for name in ("plain", "larvae")]  # type: ignore[operator]
+    models = [vaezoo.load(trained[name]) for name in ("plain", "larvae")]
+    made = [
+        model.decode({"y": walked, "z": model.encode(x[[1]])["z"].mode().repeat(5, 1)}).sigmoid() for model in models
+    ]
     rows = [torch.cat([x[[1]], part]) for part in (truth, *made) if part is not None]
     names = ["angle: true", "angle: plain", "angle: larvae"]
     same(tmp_path / "labels_image1.png", grid(rows, names, ["image"], "plain, larvae · labels of image1"))

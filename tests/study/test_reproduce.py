@@ -5,15 +5,18 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from tests.helpers.paths import ROOT
 from tests.helpers.processes import command
 from tests.helpers.study import Tiny
 from vaezoo.cli.main import run
+from vaezoo.study.claims import claims_table
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
 from vaezoo.study.grid import chosen, expand
@@ -68,6 +71,20 @@ def test_a_table_shows_what_was_measured_beside_the_paper() -> None:
     lines = comparison_table([WELA, TC], RUNS[:1] + RUNS[2:]).splitlines()
     assert lines[0] == "|  | seeds | polar_error | paper | mig_20 | steps | minutes a run | data |"
     assert lines[2] == "| WeLa-VAE | 1 | 4 | 7 | 0.2 | 800 | 1.0 | drawn |"
+
+
+def test_a_claim_is_tested_over_seeds() -> None:
+    """By hand: means 2 and 7, variances 1 and 7, so t = 5 / √(1/3 + 7/3) = 3.06 with 2.56 degrees of freedom."""
+    runs = [a_run("wela", i, {"bins": 2}, polar=v) for i, v in enumerate((1, 2, 3))]
+    runs += [a_run("tc", i, {}, polar=v) for i, v in enumerate((5, 6, 10))]
+    claim = replace(WELA, better={"TCVAE": ["polar_error"]})  # less is better
+    *_, line = claims_table([claim, TC], runs).splitlines()
+    p = stats.t.sf(5 / (8 / 3) ** 0.5, (8 / 3) ** 2 / ((1 / 3) ** 2 / 2 + (7 / 3) ** 2 / 2))
+    assert line == f"| WeLa-VAE > TCVAE | polar_error | 5 | 3.1 | {p:.2g} |"
+    assert 0.03 < p < 0.04
+    assert "| -5 | -3.1 |" in claims_table([WELA, replace(TC, better={"WeLa-VAE": ["polar_error"]})], runs)
+    assert claims_table([WELA, TC], runs) == "", "no claim"
+    assert claims_table([claim, TC], runs[:4]) == "", "one seed has no spread"
 
 
 @pytest.mark.xdist_group("ray")
@@ -136,6 +153,7 @@ def test_wrong_uses_are_one_line(
         "{",
         '{"a": [{"label": "x"}]}',
         '{"a": [{"label": "x", "config": "c", "budgets": {"s": {"m": [1, 0]}}}]}',
+        '{"a": [{"label": "x", "config": "c", "better": {"y": ["m"]}}]}',
     ):
         Path("experiments", "expected.json").write_text(content)
         with pytest.raises(ValueError, match="is damaged"):

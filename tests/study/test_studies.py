@@ -21,6 +21,7 @@ RUNS = {  # full budgets, from the papers
     "partedvae_labels": (1 + 5 + 1 + 4) * 5,
     "dipvae_tradeoff": (13 + 8 + 8) * 3,
     "welavae_table1": (1 + 7) * 50,
+    "welavae_narrow": (1 + 2 + 1) * 10,
     "jointvae_seeds": 10,
     "jointvae_tuned": 10,
     "larvae_tau": 6 * 4 * 6,

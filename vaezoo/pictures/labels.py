@@ -62,6 +62,8 @@ def label_traversals(
 ) -> Picture:
     """Rows of images from one image's labels: for each label the truth, if the data can draw it, and every model.
 
+    The nuisance is that of the image: it may hold what the labels miss, and the prior mean looks like no image then.
+
     Args:
         models: Models by name, of the same labels.
         batch: The reference image with its labels, (1, …).
@@ -78,12 +80,17 @@ def label_traversals(
         walked[:, k] = torch.linspace(float(low[k]), float(high[k]), steps)
         truth = data.images_of(walked.cpu()) if isinstance(data, _DrawsLabels) else None
         made = {} if truth is None else {"true": truth}
-        for name, images in (made | {name: model.generate(walked) for name, model in models.items()}).items():
+        for name, images in (made | {name: _walk(model, batch.x, walked) for name, model in models.items()}).items():
             rows.append(torch.cat([batch.x[:1].cpu(), images.cpu()]))
             titles.append(f"{names[k]}: {name}")
     same = bool((low == low[0]).all() and (high == high[0]).all())
     values = torch.linspace(float(low[0]), float(high[0]), steps).tolist() if same else []
     return grid(rows, titles, ["image", *(f"{value:.2f}" for value in values)], title)
+
+
+def _walk(model: LaRVAE, x: Tensor, labels: Tensor) -> Tensor:
+    nuisance = model.represent(x[:1])[:, model.label_dim :]  # (1, nuisance_dim)
+    return model.generate(labels, nuisance.expand(len(labels), -1))
 
 
 def label_names(data: object, size: int) -> list[str]:

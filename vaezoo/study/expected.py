@@ -22,6 +22,7 @@ class Row:
         place: Its place in the grid; axes that are not named may be anywhere.
         paper: What the paper prints, by score.
         budgets: Mean over seeds and its tolerance by score, for each budget.
+        better: The paper's claims: scores in which this row is better than another, by that row's label.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Row:
     place: dict[str, Any] = field(default_factory=dict)
     paper: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    better: dict[str, list[str]] = field(default_factory=dict)
 
     def values(self, runs: Sequence[Mapping[str, Any]], score: str) -> list[float]:
         """A score of the runs that belong to this row."""
@@ -48,7 +50,7 @@ def read_expected(path: Path) -> dict[str, list[Row]]:
     if not path.is_file():
         raise FileNotFoundError(f"no {path}: restore it")
     try:
-        return {study: [_row(given) for given in rows] for study, rows in json.loads(path.read_text("utf-8")).items()}
+        return {study: _rows(rows) for study, rows in json.loads(path.read_text("utf-8")).items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}): restore it") from error
 
@@ -85,7 +87,7 @@ def comparison_table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> 
         rows: Rows of the study.
         runs: Records of its finished runs.
     """
-    metrics = {score: metric for run in runs for metric, scores in run["scores"].items() for score in scores}
+    metrics = metric_of(runs)
     shown = list(dict.fromkeys(score for row in rows for score in (*row.paper, *_expected_scores(row))))
     shown = [score for score in shown if score in metrics]
     printed = {score for row in rows for score in row.paper}
@@ -108,6 +110,11 @@ def comparison_table(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> 
     return "\n".join(markdown_row(line) for line in (lines[0], ["---"] * len(lines[0]), *lines[1:]))
 
 
+def metric_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The metric that each score of the runs is of."""
+    return {score: metric for run in runs for metric, scores in run["scores"].items() for score in scores}
+
+
 def flat(run: Mapping[str, Any]) -> dict[str, float]:
     """Scores of a run by name; what is not finite stays so, and is never as expected."""
     return {name: float(value) for part in run["scores"].values() for name, value in part.items()}
@@ -125,6 +132,15 @@ def _span(values: Sequence[float], decimals: int = 0) -> str:
 def _sources(runs: Sequence[Mapping[str, Any]]) -> str:
     """Whether the images came from files or were drawn."""
     return ", ".join(sorted({{"render": "drawn", "file": "files"}[run["images"]["source"]] for run in runs}))
+
+
+def _rows(given: Sequence[dict[str, Any]]) -> list[Row]:
+    rows = [_row(row) for row in given]
+    labels = {row.label for row in rows}
+    for row in rows:
+        if unknown := set(row.better) - labels:
+            raise ValueError(f"{row.label!r} is to be better than {min(unknown)!r}, which is no row")
+    return rows
 
 
 def _row(given: dict[str, Any]) -> Row:

@@ -12,6 +12,7 @@ from vaezoo.runs.experiments import SHIPPED
 from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder, scores_of
 from vaezoo.runs.options import CommandParser
+from vaezoo.study.claims import claims_table
 from vaezoo.study.command import add_options, finished, redraw, run_all
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
@@ -57,7 +58,7 @@ def run_reproduce(args: Sequence[str], track: TrackStudy) -> None:
         runs = joined(known, [_record(name, result) for name, result in finished(study, options).items()])
         if options.record and runs:
             _write(file, options.name, options.budget, runs)
-    print(f"\n{comparison_table(expected[options.name], runs)}\n")
+    print(f"\n{findings(expected[options.name], runs)}\n")
     _judge(expected[options.name], runs, options.budget)
 
 
@@ -76,8 +77,13 @@ def recorded(expected: Mapping[str, Sequence[Row]]) -> dict[str, str]:
     made = {}
     for file in sorted((experiments_folder() / RESULTS).glob("*.json")):
         record = json.loads(file.read_text(encoding="utf-8"))
-        made[file.stem] = f"{record['command']}\n\n{comparison_table(expected[record['study']], record['runs'])}"
+        made[file.stem] = f"{record['command']}\n\n{findings(expected[record['study']], record['runs'])}"
     return made
+
+
+def findings(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> str:
+    """What was measured beside what the papers print, then how sure their claims are, if several seeds ran."""
+    return "\n\n".join(filter(None, (comparison_table(rows, runs), claims_table(rows, runs))))
 
 
 def _judge(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]], budget: str) -> None:
