@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from lightning.pytorch import Callback, LightningModule, Trainer
 
 import vaezoo
 from tests.helpers.commands import MODELS, NETWORK, SMALL
@@ -74,6 +75,31 @@ def test_a_folder_stands_for_one_of_its_checkpoints(capsys: pytest.CaptureFixtur
     assert f"continuing from {last}, step 3" in said
     assert run(["fit", *given, "--ckpt_path=runs"]) == 1
     assert "runs holds no checkpoint: give the folder of a run" in capsys.readouterr().err
+
+
+class SaysProfiler(Callback):
+    """Names what the Trainer profiles with."""
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        profiler = trainer.profiler  # type: ignore[attr-defined]  # Lightning sets it from elsewhere
+        print(f"profiler: {type(profiler).__name__}")
+
+
+BARE = [f"--trainer.{name}=false" for name in ("logger", "enable_checkpointing", "enable_progress_bar")]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ([], "NoProfiler"),
+        (["--trainer.profiler=simple"], "SimpleProfiler"),
+        (["--trainer.barebones=true", "--trainer.max_steps=50", *BARE], "PassThroughProfiler"),
+    ],
+)
+def test_a_run_is_profiled_only_if_asked(given: list[str], name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    says = '--trainer.callbacks=[{"class_path": "tests.cli.test_options.SaysProfiler"}]'
+    assert run(["fit", *MODELS["beta"], SMALL, NETWORK, "--trainer.max_steps=2", says, *given]) == 0
+    assert f"profiler: {name}\n" in capsys.readouterr().out
 
 
 def test_whoever_reads_the_output_may_have_seen_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Stop a run, or skip its step, on non-finite losses and gradients."""
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 
-from vaezoo.callbacks.findings import Found, KnowsIds, Loss, Update, agree, norms
+from vaezoo.callbacks.findings import Found, Loss, Update, agree, norms
 from vaezoo.models.logged import Logged
 
 
@@ -84,12 +85,11 @@ class GuardFinite(Callback):
 
     def on_before_backward(self, trainer: Trainer, pl_module: LightningModule, loss: Tensor) -> None:
         """Record the loss. A non-finite loss makes every gradient non-finite, so all ranks see it in theirs."""
-        value = loss.detach()
-        loss.register_hook(lambda gradient: gradient + 0 * value)
-        loader = trainer.train_dataloader
-        place = loader.place if isinstance(loader, KnowsIds) else None
-        # Terms are looked up where they may be needed: on the CPU it is known already that they are not.
-        terms = {} if value.device.type == "cpu" and value.isfinite() else _terms(pl_module)
+        value, terms = loss.detach(), {}
+        if value.device.type != "cpu" or not math.isfinite(value.item()):  # on the CPU, to look is to wait for nothing
+            loss.register_hook(lambda gradient: gradient + 0 * value)
+            terms = _terms(pl_module)
+        place = getattr(trainer.train_dataloader, "place", None)
         self._losses.append(Loss(trainer.global_step, trainer.current_epoch, place, value, terms))
 
     def on_before_optimizer_step(
@@ -152,17 +152,19 @@ class GuardFinite(Callback):
                 callback.save_on_exception = False
 
     def _interval(self, trainer: Trainer, model: LightningModule) -> int:
+        seldom = 1 if model.device.type == "cpu" else max(getattr(trainer, "log_every_n_steps", 50), 1)
+        interval = seldom if self.every_n_steps is None else self.every_n_steps
+        if self.action == "skip" or interval == 1:
+            return 1
         # Lightning asks no callback before it saves weights alone.
         unasked = any(getattr(callback, "save_weights_only", False) for callback in trainer.checkpoint_callbacks)
-        if self.action == "skip" or unasked:
-            return 1
-        seldom = 1 if model.device.type == "cpu" else max(getattr(trainer, "log_every_n_steps", 50), 1)
-        return seldom if self.every_n_steps is None else self.every_n_steps
+        return 1 if unasked else interval
 
     def _look(self, trainer: Trainer, model: LightningModule) -> Found | None:
         """The first of the updates at hand that is not finite; gradients, and so the answer, are alike on all ranks."""
         updates, self._updates = self._updates, []
-        if not updates or bool(torch.stack([update.norms.isfinite().all() for update in updates]).all()):
+        # The sum is finite just where its parts are: a norm, the root of a float, is far too small to overflow it.
+        if not updates or math.isfinite(torch.cat([update.norms for update in updates]).sum().item()):
             return None
         scaler = getattr(trainer.precision_plugin, "scaler", None)
         for update in updates:

@@ -24,6 +24,7 @@ from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_help, set_type
 from vaezoo.cli.opening import Opening
 from vaezoo.cli.predictions import save_codes
+from vaezoo.cli.profiling import NoProfiler
 from vaezoo.cli.starting import add_start_options, check_start_options, open_last, start_model, stop_if_complete
 from vaezoo.models import VAE
 from vaezoo.models.lightning_private import give_save_dir_a_default
@@ -179,6 +180,7 @@ class ZooCLI(LightningCLI):
         opening = Opening(self.run_dir, self.datamodule, self.config[self.subcommand].seed_everything)
         compiles = self.config[self.subcommand].compile
         kwargs["callbacks"] = [*all_callbacks(config, self._signals, settings, compiles), opening]
+        kwargs["profiler"] = config.profiler or (None if config.barebones else NoProfiler())  # barebones takes none
         if config.enable_model_summary is None:
             kwargs["enable_model_summary"] = debugging()  # the first lines say what it would
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
