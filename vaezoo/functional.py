@@ -39,6 +39,7 @@ zoo exponentials, and squares of their gradients, stay within float32 there; wit
 class _Bounded(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logvar: Tensor) -> Tensor:
+        ctx.set_materialize_grads(False)  # what gets no gradient passes none on
         return logvar.clamp(*LOGVAR_RANGE)
 
     @staticmethod

@@ -1,3 +1,4 @@
+import copy
 import math
 
 import numpy as np
@@ -104,6 +105,25 @@ def test_neither_player_feels_the_other_s_gradient() -> None:
     logs["tc"].backward()
     assert all(p.grad is None for p in term.parameters())
     assert all(p.grad is not None for p in model.encoder.parameters())
+
+
+@pytest.mark.parametrize("images", [1, 2, 7])
+def test_one_pass_gives_the_gradients_of_two(images: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle passes twice: codes through frozen weights for the VAE, frozen codes for the discriminator."""
+    monkeypatch.setattr("vaezoo.regularizers.discriminator.permute_dims", lambda z: z.flip(0))
+    torch.manual_seed(0)
+    term = DiscriminatedTotalCorrelation(gamma=7.0, width=8, depth=3, dim=3).double()
+    z = torch.randn(images, 3, dtype=torch.float64, requires_grad=True)
+    weights = list(term.parameters())
+    found = torch.autograd.grad(3 * term(Forward({}, {"z": z}, z), a_batch(), torch.tensor(0)).loss, [z, *weights])
+    frozen = copy.deepcopy(term.discriminator).requires_grad_(False)
+    tc = frozen(z).log_softmax(1).mul(torch.tensor([1, -1])).sum(1).mean()
+    joint, other = z.detach().tensor_split(2) if images > 1 else (z.detach(), z.detach())
+    chances = [term.discriminator(rows).softmax(1) for rows in (joint, other.flip(0))]
+    loss = -0.5 * (chances[0][:, 0].log().mean() + chances[1][:, 1].log().mean())
+    expected = [*torch.autograd.grad(3 * 7 * tc, z), *torch.autograd.grad(3 * loss, weights)]
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-14)
 
 
 def test_the_discriminator_s_optimizer_has_the_paper_s_settings() -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from vaezoo.distributed import gather, same_on_all_ranks
 from vaezoo.regularizers.base import Host
 from vaezoo.regularizers.groups import SpanningTerm
 from vaezoo.types import Batch, Forward, Term
+
+_SLOPE = 0.2  # of the discriminator's leaky rectifiers
 
 
 class DiscriminatedTotalCorrelation(SpanningTerm):
@@ -64,33 +65,67 @@ class DiscriminatedTotalCorrelation(SpanningTerm):
         if not len(self.discriminator):
             raise ValueError("a discriminator outside a model needs dim, the number of latent dimensions")
         z = gather(self.sample(out))
-        frozen = {name: parameter.detach() for name, parameter in self.discriminator.named_parameters()}
-        logits = functional_call(self.discriminator, frozen, (z,))
-        tc = (logits[:, 0] - logits[:, 1]).mean()
+        half = -(-len(z) // 2)
         # A last validation batch may hold a single image, which has no halves.
-        joint, other = z.detach().tensor_split(2) if len(z) > 1 else (z.detach(), z.detach())
-        loss, accuracy = self._discriminate(joint, permute_dims(other))
+        permuted = permute_dims(z.detach()[half:] if len(z) > 1 else z.detach())
+        ratios, seen = _Ratios.apply(z, permuted, half, *self.discriminator.parameters())
+        fake, real = seen.tensor_split([len(permuted)])
+        tc = ratios.mean()
+        loss = -0.5 * (F.logsigmoid(real).mean() + F.logsigmoid(-fake).mean())
+        accuracy = torch.cat([real > 0, fake < 0]).float().mean()
         return Term(self.gamma * tc + loss, {"tc": tc, "discriminator": loss, "accuracy": accuracy})
 
     def param_group(self) -> dict[str, Any]:
         """The paper's Adam options for the discriminator."""
         return {"lr": self.lr, "betas": self.betas}
 
-    def _discriminate(self, joint: Tensor, permuted: Tensor) -> tuple[Tensor, Tensor]:
-        # One pass: the weights, five million numbers, are read once for both and get one gradient.
-        real, fake = self.discriminator(torch.cat([joint, permuted])).tensor_split([len(joint)])
-        zeros = torch.zeros(len(real), dtype=torch.long, device=real.device)
-        ones = torch.ones(len(fake), dtype=torch.long, device=fake.device)
-        loss = 0.5 * (F.cross_entropy(real, zeros) + F.cross_entropy(fake, ones))
-        right = torch.cat([real[:, 0] > real[:, 1], fake[:, 1] > fake[:, 0]])
-        return loss, right.float().mean()
+
+class _Ratios(torch.autograd.Function):
+    """log D(z)/(1 − D(z)), the difference of the two logits, for both players by one pass to and fro.
+
+    Whichever loss reads it, a row's gradient at the two logits is a multiple of (1, −1). So (1, −1) goes back through
+    the layers once a row. Gradients of the first output reach the codes alone, those of the second the weights alone.
+
+    Returns:
+        Ratios of z, (B,), for the VAE; of the permuted codes and the first `joint` rows of z for the discriminator.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, permuted: Tensor, joint: int, *parameters: Tensor) -> tuple[Tensor, Tensor]:
+        weights, inputs = parameters[::2], [torch.cat([permuted, z])]
+        for weight, bias in zip(weights[:-1], parameters[1::2], strict=False):
+            inputs.append(F.leaky_relu_(F.linear(inputs[-1], weight, bias), _SLOPE))
+        logits = F.linear(inputs[-1], *parameters[-2:])
+        ratios = logits[:, 0] - logits[:, 1]
+        ctx.save_for_backward(*inputs, *weights)
+        ctx.set_materialize_grads(False)  # a player whose loss is not asked for gets None
+        ctx.permuted, ctx.seen = len(permuted), len(permuted) + joint
+        return ratios[ctx.permuted :].clone(), ratios[: ctx.seen].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        layers = len(ctx.saved_tensors) // 2
+        inputs, weights = ctx.saved_tensors[:layers], ctx.saved_tensors[layers:]
+        to_codes, to_weights = grads
+        found: list[Tensor | None] = []
+        one = inputs[0].new_ones(len(inputs[0]))
+        back = torch.stack([one, -one], dim=1)
+        for i in reversed(range(layers)):
+            if to_weights is not None:
+                own = to_weights[:, None] * back[: ctx.seen]
+                found = [own.mT @ inputs[i][: ctx.seen], own.sum(0), *found]
+            back = back @ weights[i]
+            if i:
+                back = torch.where(inputs[i] > 0, back, _SLOPE * back)  # rectified, an input keeps its sign
+        codes = None if to_codes is None else to_codes[:, None] * back[ctx.permuted :]
+        return codes, None, None, *(found or [None] * 2 * layers)
 
 
 def _classifier(dim: int, hidden: list[int]) -> nn.Sequential:
     """Two logits, "joint" and "permuted", from latents (B, dim)."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise((dim, *hidden)):
-        layers += [nn.Linear(inputs, outputs), nn.LeakyReLU(0.2)]
+        layers += [nn.Linear(inputs, outputs), nn.LeakyReLU(_SLOPE)]
     return nn.Sequential(*layers, nn.Linear(hidden[-1], 2))
 
 
