@@ -24,6 +24,7 @@ from vaezoo.types import Batch, from_bytes
 Split = Literal["train", "val", "test", "all"]
 LabelledSet = Literal["balanced", "random", "first"]
 EVALUATION_BATCH = 256  # nothing is kept for gradients: larger than in training
+CPU_BATCH = 64  # activations of more images leave the cache, and the system clears their memory anew for every batch
 
 
 class ImageDataModule(Factored, LightningDataModule):
@@ -177,7 +178,7 @@ class ImageDataModule(Factored, LightningDataModule):
         if not len(ids):
             raise ValueError(f"{type(self).__name__} holds no {split} images: choose another split")
         ids = ids[torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))[:images]]
-        epochs = Epochs(ids, EVALUATION_BATCH, shuffle=False, seed=0)
+        epochs = Epochs(ids, CPU_BATCH if device.type == "cpu" else EVALUATION_BATCH, shuffle=False, seed=0)
         loader = self._loader(epochs, self._evaluation_batch)
         for (chosen, _), batch in zip(epochs.batches(0), loader, strict=True):
             moved = self.on_after_batch_transfer(self.transfer_batch_to_device(batch, device, 0), 0)

@@ -1,19 +1,22 @@
 """Scores of one model on one pool of images, with intervals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from vaezoo.metrics.arguments import read_scores
 from vaezoo.metrics.base import FittedMetric, ScoreMetric
 from vaezoo.metrics.catalogue import METRICS, build
 from vaezoo.metrics.encoded import Encoded, code_columns, known_facts
+from vaezoo.metrics.functional.threads import as_they_come
 from vaezoo.metrics.protocols import EvaluationData, Split
-from vaezoo.metrics.reading import bind_known
+from vaezoo.metrics.reading import add, bind_known
 from vaezoo.metrics.scoring import Evaluation, Result, fitting, labelled, score, warned_of_few
 from vaezoo.models.base import VAE
+from vaezoo.types import Batch
 
 
 def evaluate(
@@ -58,22 +61,31 @@ def evaluate(
             bind_known(shell, **known_facts(model, data, groups[name]))
             _check_held_out(shell, split)
 
-    def encode(part: Split, names: Iterable[str], training: bool = False) -> int:
+    @torch.no_grad()
+    def read(names: Sequence[str], pair: tuple[Batch, Tensor]) -> tuple[int, dict[str, list[Tensor]]]:
+        encoded, values = Encoded(model, *pair, data), {}
+        for name in [name for name in names if name not in skipped]:
+            encoded.latents = groups[name]
+            with fits(name):
+                values[name] = encoded.values(shells[name])
+        return len(pair[1]), values
+
+    def encode(part: Split, names: Sequence[str], training: bool = False) -> int:
         count = 0
         batches = data.evaluation_batches(images, part, seed, model.device)
-        for batch, factors in tqdm(batches, "encoding", unit="batch", leave=False, disable=None):
-            encoded = Encoded(model, batch, factors, data)
-            count += len(factors)
-            for name in [name for name in names if name not in skipped]:
-                encoded.latents = groups[name]
+        shown = tqdm(batches, "encoding", unit="batch", leave=False, disable=None)
+        # A batch a core is faster than one batch on all: threads need not wait for one another in every layer.
+        jobs = -1 if model.device.type == "cpu" else 1
+        for rows, values in as_they_come(partial(read, names), shown, jobs):
+            count += rows
+            for name in [name for name in values if name not in skipped]:
                 with fits(name):
-                    encoded.update(shells[name], training)
+                    add(shells[name], values[name], training)
         return count
 
-    with torch.no_grad():
-        count = encode(split, shells)
-        fitted = [name for name, shell in shells.items() if isinstance(shell, FittedMetric) and name not in skipped]
-        training = encode("train", fitted, training=True) if fitted else 0
+    count = encode(split, list(shells))
+    fitted = [name for name, shell in shells.items() if isinstance(shell, FittedMetric) and name not in skipped]
+    training = encode("train", fitted, training=True) if fitted else 0
     for name in tqdm([name for name in shells if name not in skipped], "scores", leave=False, disable=None):
         with fits(name):
             pools = METRICS[chosen[name].name].resamples if resamples is None else resamples

@@ -62,13 +62,21 @@ class Reading:
             raise ValueError(f"the data has no factors row and column, only {', '.join(names) or 'labels'}")
         return self.factors[:, [names.index("row"), names.index("column")]]
 
-    def update(self, metric: Metric, training: bool = False) -> None:
-        """Add the batch to a score; training images go to its training rows. Unknown values are ignored."""
+    def values(self, metric: Metric) -> list[Tensor]:
+        """What a score reads of the batch, without images of unknown values."""
         reads = metric.reads if isinstance(metric, ScoreMetric) else ScoreMetric.reads
-        purpose = {"training": training} if isinstance(metric, FittedMetric) else {}
         tables = [getattr(self, name) for name in reads]
         known = self.known(reads)
-        metric.update(*(tables if known.all() else (table[known] for table in tables)), **purpose)
+        return tables if known.all() else [table[known] for table in tables]
+
+    def update(self, metric: Metric, training: bool = False) -> None:
+        """Add the batch to a score, as `add` does."""
+        add(metric, self.values(metric), training)
+
+
+def add(metric: Metric, values: Sequence[Tensor], training: bool = False) -> None:
+    """Add what a score reads of a batch to it; training images go to its training rows."""
+    metric.update(*values, **({"training": training} if isinstance(metric, FittedMetric) else {}))
 
 
 def as_indices(factors: Tensor) -> Tensor:

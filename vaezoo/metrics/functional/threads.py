@@ -1,8 +1,9 @@
 """Run jobs in threads, each on one core."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from threading import RLock
@@ -51,3 +52,20 @@ def in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: in
     """Run functions in `jobs` threads, -1 for one per core; return the results in order."""
     with one_core(), ThreadPoolExecutor(jobs if jobs > 0 else os.cpu_count()) as threads:
         return list(threads.map(work, pieces))
+
+
+def as_they_come(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: int = -1) -> Iterator[Found]:
+    """Yield what `in_threads` returns. Pieces are taken a few ahead of the results, so they need not all fit memory."""
+    jobs = jobs if jobs > 0 else os.cpu_count() or 1
+    waiting: deque[Future[Found]] = deque()
+    with one_core(), ThreadPoolExecutor(jobs) as threads:
+        try:
+            for piece in pieces:
+                waiting.append(threads.submit(work, piece))
+                if len(waiting) > 2 * jobs:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
