@@ -29,6 +29,7 @@ class Binned(NamedTuple):
     rows: Tensor  # (D * N,): training rows, those of one bin of one code side by side
     first: Tensor  # (D * B,): place in `rows` where a bin of a code starts
     counts: Single  # (D, B): how many lie in it
+    weights: Single  # (N,): how often each training row counts
 
 
 class Split(NamedTuple):
@@ -39,15 +40,25 @@ class Split(NamedTuple):
     gain: Single  # decrease of the squared error
 
 
-def bin_codes(codes: Array, test_codes: Array, bins: int = 128) -> Binned:
-    """Bin codes at the quantiles of the training rows, at most 256 bins a code."""
-    edges = equal_mass_edges(codes, bins)
+def bin_codes(codes: Array, test_codes: Array, weights: Labels | None = None, bins: int = 128) -> Binned:
+    """Bin codes at the quantiles of the training rows, at most 256 bins a code.
+
+    Args:
+        codes: Codes of the training rows (N, D).
+        test_codes: Codes of the test rows (M, D).
+        weights: How often each training row counts (N,). Defaults to once.
+        bins: Most bins of a code.
+    """
+    times = np.ones(len(codes), dtype=np.int64) if weights is None else weights
+    edges = equal_mass_edges(np.repeat(codes, times, axis=0), bins)
     table = digitise(np.concatenate([codes, test_codes]), edges).T.astype(np.uint8)
     height, rows = max(map(len, edges)) + 1, len(codes)
     members = np.argsort(table[:, :rows], axis=1, kind="stable").astype(np.int32)
-    counts = np.stack([np.bincount(column, minlength=height) for column in table[:, :rows]])
-    first = (np.cumsum(counts) - counts.ravel()).astype(np.int32)
-    return Binned(table, torch.from_numpy(members.ravel()), torch.from_numpy(first), counts.astype(np.float32))
+    filled = np.stack([np.bincount(column, minlength=height) for column in table[:, :rows]])
+    first = (np.cumsum(filled) - filled.ravel()).astype(np.int32)
+    counts = np.stack([np.bincount(column, times, minlength=height) for column in table[:, :rows]])
+    places = torch.from_numpy(members.ravel()), torch.from_numpy(first)
+    return Binned(table, *places, counts.astype(np.float32), times.astype(np.float32))
 
 
 def boost(
@@ -68,7 +79,8 @@ def boost(
     """
     rows, classes, rng = len(label), int(label.max()) + 1, np.random.default_rng(seed)
     target = (label == np.arange(classes)[:, None]).astype(np.float32)  # (C, N)
-    logits = np.repeat(np.log(target.mean(axis=1, keepdims=True)), data.bins.shape[1], axis=1)  # (C, N + M)
+    share = target @ data.weights[:, None] / data.weights.sum()
+    logits = np.repeat(np.log(share), data.bins.shape[1], axis=1)  # (C, N + M)
     importance = np.zeros(len(data.bins))
     for _ in range(trees):
         p = logits[:, :rows] - logits[:, :rows].max(axis=0)
@@ -78,7 +90,7 @@ def boost(
         leaf, gains = grow(data, residual, depth, rng)
         importance += gains
         cell = leaf + 2**depth * np.arange(classes)[:, None]  # one number a class and leaf
-        value = rate * (classes - 1) / classes * leaf_values(cell[:, :rows], residual, 2**depth * classes)
+        value = rate * (classes - 1) / classes * leaf_values(cell[:, :rows], residual, data.weights, 2**depth * classes)
         logits += value.astype(np.float32).take(cell)
     total = importance.sum()
     return importance / total if total > 0 else importance, logits.argmax(axis=0)
@@ -91,16 +103,17 @@ def grow(data: Binned, residual: Single, depth: int, rng: np.random.Generator) -
         The leaf of every row of codes (C, N + M) and the summed gain of each code (D,).
     """
     classes, rows = residual.shape
-    sums = cumulated(data, residual)[None]  # (nodes, C, D, B)
+    sums = cumulated(data, residual * data.weights)[None]  # (nodes, C, D, B)
     counts = data.counts.cumsum(axis=1)[None, None]  # alike for all classes as yet
     leaf, gains = np.zeros((classes, data.bins.shape[1]), dtype=np.uint8), np.zeros(len(data.bins))
     nodes = np.ones((1, *leaf.shape), dtype=np.bool_)  # rows of codes that a node holds, (nodes, C, N + M)
     for level in range(depth):
         split = best_split(sums, counts, rng.permutation(len(data.bins)))
         gains += np.bincount(split.code.ravel(), split.gain.ravel(), minlength=len(data.bins))
-        left = data.bins[split.code] <= split.bin[:, :, None]
+        left = data.bins.take(split.code, axis=0) <= split.bin[:, :, None]
         left &= nodes
-        leaf = 2 * leaf + ~left.any(axis=0)
+        leaf *= 2
+        leaf += ~left.any(axis=0)
         if level + 1 < depth:
             nodes = children(left, nodes, np.logical_xor)
             # The right child is its parent less the left child: half the rows to sum.
@@ -121,6 +134,7 @@ def sums_and_counts(data: Binned, residual: Single, inside: NDArray[np.bool_]) -
     """Residuals (C, N) of the rows inside nodes (nodes, C, N), and how many, cumulated, (2, nodes, C, D, B)."""
     values = np.empty((2, *inside.shape), dtype=np.float32)
     values[1] = inside
+    values[1] *= data.weights
     np.multiply(values[1], residual, out=values[0])
     return cumulated(data, values.reshape(-1, inside.shape[2])).reshape(*values.shape[:3], *data.counts.shape)
 
@@ -142,21 +156,24 @@ def best_split(sums: Single, counts: Single, order: NDArray[np.intp]) -> Split:
         order: Codes in the order of preference.
     """
     total, count = sums[..., :1, -1:], counts[..., :1, -1:]
-    product = counts * (count - counts)
+    spread = count - counts
+    spread *= counts
+    spread *= count
+    np.copyto(spread, np.inf, where=spread == 0)  # nothing is gained where a side is empty
     gain = sums * count
     gain -= total * counts
     gain *= gain
-    gain /= np.maximum(product * count, 1)
-    gain *= product > 0
+    gain /= spread
     top = gain.max(axis=3)  # (nodes, C, D)
-    code = order[top[..., order].argmax(axis=2)]
-    node, tree = np.ogrid[: len(top), : top.shape[1]]
-    return Split(code, gain[node, tree, code].argmax(axis=2).astype(np.uint8), top[node, tree, code])
+    code = order[top.take(order, axis=2).argmax(axis=2)]
+    place = np.arange(code.size) * len(order) + code.ravel()
+    last = gain.reshape(top.size, -1).take(place, axis=0).argmax(axis=1)
+    return Split(code, last.astype(np.uint8).reshape(code.shape), top.take(place).reshape(code.shape))
 
 
-def leaf_values(cell: NDArray[np.intp], residual: Single, cells: int) -> Array:
+def leaf_values(cell: NDArray[np.intp], residual: Single, weights: Single, cells: int) -> Array:
     """Take one Newton step in each leaf: sum of r over sum of |r|(1 - |r|), shape (cells,)."""
-    place, size = cell.ravel(), np.abs(residual).ravel()
-    numerator = np.bincount(place, residual.ravel(), minlength=cells)
-    denominator = np.bincount(place, size - size * size, minlength=cells)
+    place, size = cell.ravel(), np.abs(residual)
+    numerator = np.bincount(place, (residual * weights).ravel(), minlength=cells)
+    denominator = np.bincount(place, ((size - size * size) * weights).ravel(), minlength=cells)
     return np.divide(numerator, denominator, out=np.zeros(cells), where=denominator > 1e-150)

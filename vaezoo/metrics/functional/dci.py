@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.boosting import bin_codes, boost
-from vaezoo.metrics.functional.pool import Array, Holdout, Labels, Pool, Scores, first_columns, hold_out
+from vaezoo.metrics.functional.pool import Array, Holdout, Labels, Pool, Scores, distinct, first_columns, hold_out
 from vaezoo.metrics.functional.threads import in_threads
 
 
@@ -88,12 +88,15 @@ def completeness(table: Array) -> float:
 
 
 def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
-    """Fit `boost` to each factor."""
-    data, rows = bin_codes(part.codes, part.test_codes), len(part.codes)
+    """Fit `boost` to each factor. Equal rows, which a bootstrap resample is full of, are fitted as one that weighs more."""
+    train, test = distinct(part.codes, part.labels), distinct(part.test_codes, part.test_labels)
+    data = bin_codes(part.codes[train.rows], part.test_codes[test.rows], train.times)
 
     def fit(label: Labels, test_label: Labels) -> Fit:
+        label, test_label = label[train.rows], test_label[test.rows]
         importance, guess = boost(data, label, seed)
-        return Fit(importance, (guess[:rows] == label).mean(), (guess[rows:] == test_label).mean())
+        right, tested = guess[: len(label)] == label, guess[len(label) :] == test_label
+        return Fit(importance, np.average(right, weights=train.times), np.average(tested, weights=test.times))
 
     return _fit_all(fit, part, jobs)
 

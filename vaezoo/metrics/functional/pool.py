@@ -21,6 +21,13 @@ class Holdout(NamedTuple):
     test_labels: Labels  # (M, K)
 
 
+class Distinct(NamedTuple):
+    """The first of equal rows, in their order, and how often each occurs."""
+
+    rows: NDArray[np.intp]
+    times: Labels
+
+
 def positive(**counts: int) -> None:
     """Raise ValueError for a named count below 1."""
     for name, count in counts.items():
@@ -78,10 +85,21 @@ def as_labels(factors: Array) -> Labels:
 
 def in_own_order(*tables: Array) -> tuple[Array, ...]:
     """Sort the rows by their bytes, so a seed gives the same result for any order of batches or ranks."""
+    order = np.argsort(_as_bytes(*tables), kind="stable")
+    return tuple(table[order] for table in tables)
+
+
+def distinct(*tables: Array | Labels) -> Distinct:
+    """Find equal rows of tables side by side."""
+    _, first, times = np.unique(_as_bytes(*tables), return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return Distinct(first[order], times[order])
+
+
+def _as_bytes(*tables: Array | Labels) -> NDArray[np.void]:
     # Adding zero turns -0.0 into 0.0, whose bytes differ.
     rows = np.ascontiguousarray(np.concatenate(tables, axis=1) + 0.0)
-    order = np.argsort(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1), kind="stable")
-    return tuple(table[order] for table in tables)
+    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
 
 
 def hold_out(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from threading import RLock
+from threading import RLock, local
 from typing import TypeVar
 
 import torch
@@ -18,6 +18,7 @@ Found = TypeVar("Found")
 _lock = RLock()
 _users = 0
 _limits = ExitStack()
+_thread = local()
 
 
 @cache
@@ -49,8 +50,18 @@ def one_core() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: int = -1) -> list[Found]:
-    """Run functions in `jobs` threads, -1 for one per core; return the results in order."""
-    with one_core(), ThreadPoolExecutor(jobs if jobs > 0 else os.cpu_count()) as threads:
+    """Run functions in `jobs` threads, -1 for one per core; return the results in order.
+
+    Where pieces keep all cores busy, a piece that calls this again runs its own in its own thread.
+    """
+    pieces, jobs = list(pieces), jobs if jobs > 0 else os.cpu_count() or 1
+    if getattr(_thread, "is_one_of_many", False):
+        return [work(piece) for piece in pieces]
+
+    def mark() -> None:
+        _thread.is_one_of_many = len(pieces) >= (os.cpu_count() or 1)
+
+    with one_core(), ThreadPoolExecutor(jobs, initializer=mark) as threads:
         return list(threads.map(work, pieces))
 
 
