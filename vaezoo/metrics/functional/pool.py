@@ -48,8 +48,9 @@ def as_codes(codes: ArrayLike, rows: int = 2, name: str = "codes") -> Array:
         raise ValueError(f"{name} must have shape (rows, columns), got {table.shape}: pass one row for each example")
     if len(table) < rows:
         raise ValueError(f"{name} holds {len(table)} rows, this score needs at least {rows}: pass more examples")
-    broken = np.flatnonzero(~np.isfinite(table).all(axis=0)).tolist()
-    if broken:
+    finite = np.isfinite(table)
+    if not finite.all():
+        broken = np.flatnonzero(~finite.all(axis=0)).tolist()
         raise ValueError(f"{name} holds NaN or infinity in columns {broken}: check the model that produced them")
     return table
 
@@ -74,13 +75,23 @@ def as_labels(factors: Array) -> Labels:
     """Number the values of each factor 0, 1, … in increasing order."""
     columns = []
     for k, column in enumerate(factors.T):
-        values, label = np.unique(column, return_inverse=True)
-        if len(values) == len(column):
+        label = _numbers(column)
+        if label.max() + 1 == len(column):
             raise ValueError(
                 f"factors column {k} (of those that vary) never repeats a value: bin it, or pass more examples"
             )
-        columns.append(label.reshape(-1))
-    return np.stack(columns, axis=1).astype(np.int64)
+        columns.append(label)
+    return np.stack(columns, axis=1)
+
+
+def _numbers(column: Array) -> Labels:
+    """Number the values of one factor; small whole numbers, as most factors are, need no sorting."""
+    if column.min() >= 0 and column.max() < 2 * len(column):
+        whole = column.astype(np.int64)
+        if (whole == column).all():
+            number = np.cumsum(np.bincount(whole) > 0) - 1
+            return np.asarray(number[whole])
+    return np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def in_own_order(*tables: Array) -> tuple[Array, ...]:
@@ -151,7 +162,7 @@ def first_columns(codes: Array, discrete: Sequence[int]) -> NDArray[np.intp]:
     if continuous < 0 or any(classes < 2 for classes in discrete):
         raise ValueError(f"discrete={tuple(discrete)} does not fit {codes.shape[1]} columns: give the class counts")
     starts = np.concatenate([np.arange(continuous), continuous + np.cumsum([0, *discrete])[:-1]]).astype(np.intp)
-    sums = np.add.reduceat(codes, starts, axis=1)[:, continuous:]
+    sums = np.add.reduceat(codes, starts, axis=1)[:, continuous:] if discrete else np.ones(0)
     if (np.abs(sums - 1) > 1e-2).any():
         raise ValueError(f"discrete={tuple(discrete)}: the last columns of codes are not probabilities that sum to 1")
     return starts

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vaezoo.metrics.functional.binning import digitise, equal_mass_edges, joint_counts
+from vaezoo.metrics.functional.binning import equal_mass, joint_counts
 from vaezoo.metrics.functional.groups import Groups, discriminant, group_latents
 from vaezoo.metrics.functional.pool import (
     Array,
@@ -97,7 +97,7 @@ def explained_variance(codes: Array, factors: Array, starts: NDArray[np.intp]) -
 def threshold_accuracy(codes: Array, labels: Labels, starts: NDArray[np.intp], discrete: Sequence[int]) -> Array:
     """Return the best balanced accuracy of each category read from each latent, shape (L, K)."""
     continuous = codes[:, : len(starts) - len(discrete)]
-    bins = digitise(continuous, equal_mass_edges(continuous, CUTS)) if continuous.size else None
+    bins = equal_mass(continuous, CUTS) if continuous.size else None
     classes = categories(codes, starts, discrete)
     columns = []
     for label in labels.T:
