@@ -1,5 +1,9 @@
 """Pieces of work in threads: their order, and the limits that are lifted again."""
 
+import os
+import time
+from threading import get_ident
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +12,22 @@ from vaezoo.metrics import functional as F
 from vaezoo.metrics.functional.threads import as_they_come, in_threads, one_core
 
 
+def _met(_: int) -> int:
+    time.sleep(0.2)  # long enough for another thread to take the next piece
+    return get_ident()
+
+
 def test_results_keep_the_order_of_their_pieces() -> None:
     assert in_threads(lambda i: (i, torch.get_num_threads()), range(9), jobs=3) == [(i, 1) for i in range(9)]
+
+
+def test_a_piece_of_many_runs_its_own_pieces_in_its_own_thread() -> None:
+    def inner(i: int) -> set[int]:
+        return set(in_threads(lambda _: get_ident(), range(4), jobs=4)) | {get_ident()}
+
+    assert all(len(threads) == 1 for threads in in_threads(inner, range(os.cpu_count() or 1), jobs=2))
+    (threads,) = in_threads(lambda i: set(in_threads(_met, range(2), jobs=2)), [0])
+    assert len(threads) == (2 if (os.cpu_count() or 1) > 1 else 1)  # a lone piece may use the other cores
 
 
 def test_results_that_come_one_by_one_keep_their_order_and_take_few_pieces_ahead() -> None:

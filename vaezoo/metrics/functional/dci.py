@@ -88,7 +88,7 @@ def completeness(table: Array) -> float:
 
 
 def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
-    """Fit `boost` to each factor. Equal rows, which a bootstrap resample is full of, are fitted as one that weighs more."""
+    """Fit `boost` to each factor. Equal rows, as in a bootstrap resample, are fitted as one that weighs more."""
     train, test = distinct(part.codes, part.labels), distinct(part.test_codes, part.test_labels)
     data = bin_codes(part.codes[train.rows], part.test_codes[test.rows], train.times)
 

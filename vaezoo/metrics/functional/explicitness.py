@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.logistic import fit_logistic
-from vaezoo.metrics.functional.pool import Array, Labels, Pool, Scores, hold_out, varying
+from vaezoo.metrics.functional.pool import Array, Labels, Pool, Scores, distinct, hold_out, varying
 
 
 def area_under_curve(score: Array, label: Labels) -> float:
@@ -52,9 +52,10 @@ def explicitness(
     alive = varying(part.codes)
     centre, scale = part.codes[:, alive].mean(axis=0), part.codes[:, alive].std(axis=0)
     x, test_x = ((z[:, alive] - centre) / scale for z in (part.codes, part.test_codes))
+    once = distinct(part.codes, part.labels)  # a bootstrap resample repeats rows
     train_areas, test_areas = [], []
     for y, test_y in zip(part.labels.T, part.test_labels.T, strict=True):
-        model = fit_logistic(x, y)
+        model = fit_logistic(x.T.take(once.rows, axis=1).T, y[once.rows], once.times)
         train_areas.append(area_under_curve(_probabilities(model.logits(x)), y))
         test_areas.append(area_under_curve(_probabilities(model.logits(test_x)), test_y))
     train, tested = float(np.mean(train_areas)), float(np.mean(test_areas))

@@ -66,9 +66,9 @@ def variances(codes: Array, rows: Rows, starts: NDArray[np.intp]) -> Array:
     """
     out = np.empty((len(rows), codes.shape[1]))
     for part in chunks(len(rows)):
-        z = codes[rows[part]]  # (CHUNK, B, D)
-        z -= z.mean(axis=1, keepdims=True)
-        np.einsum("vbd,vbd->vd", z, z, out=out[part])
+        z = codes.take(rows[part].T, axis=0)  # (B, CHUNK, D): sums over the first axis are three times as fast
+        z -= z.mean(axis=0)
+        np.einsum("bvd,bvd->vd", z, z, out=out[part])
     return np.asarray(np.add.reduceat(out, starts, axis=1) / (rows.shape[1] - 1))
 
 
@@ -79,9 +79,9 @@ def distances(codes: Array, left: Rows, right: Rows, starts: NDArray[np.intp]) -
     """
     out = np.empty((len(left), codes.shape[1]))
     for part in chunks(len(left)):
-        z = codes[left[part]]
-        z -= codes[right[part]]
-        np.abs(z, out=z).mean(axis=1, out=out[part])
+        z = codes.take(left[part].T, axis=0)  # (B, CHUNK, D)
+        z -= codes.take(right[part].T, axis=0)
+        np.abs(z, out=z).mean(axis=0, out=out[part])
     pooled = np.add.reduceat(out, starts, axis=1)
     pooled[:, np.diff(starts, append=codes.shape[1]) > 1] /= 2
     return np.asarray(pooled)
