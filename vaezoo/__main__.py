@@ -1,5 +1,6 @@
 """Entry point of the `vaezoo` command."""
 
+import io
 import os
 import sys
 from importlib.util import find_spec
@@ -51,11 +52,19 @@ HOME = Path(vaezoo.__file__).resolve().parent.parent
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code.
+    """Run the command line; returns the exit code, 141 where whoever read the output, as `head`, has seen enough."""
+    try:
+        try:
+            return _main(sys.argv[1:] if args is None else args)
+        finally:
+            print(end="", flush=True)
+    except BrokenPipeError:
+        sys.stdout = io.StringIO()  # for what is still said at the end
+        return 141
 
-    The overview is plain text, so `vaezoo --help` need not load torch.
-    """
-    args = sys.argv[1:] if args is None else args
+
+def _main(args: list[str]) -> int:
+    """The overview is plain text, so `vaezoo --help` need not load torch."""
     if args == ["--version"]:
         print(f"vaezoo {vaezoo.__version__}")
         return 0

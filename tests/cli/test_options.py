@@ -102,11 +102,12 @@ def test_a_run_is_profiled_only_if_asked(given: list[str], name: str, capsys: py
     assert f"profiler: {name}\n" in capsys.readouterr().out
 
 
-def test_whoever_reads_the_output_may_have_seen_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("args", [["experiments"], ["study", "--help"], ["fit", "--help"], ["--help"], ["--version"]])
+def test_whoever_reads_the_output_may_have_seen_enough(args: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as pipe:
         monkeypatch.setattr("sys.stdout", pipe)
-        assert run(["experiments"]) == 141
+        assert main(args) == 141
         with contextlib.suppress(BrokenPipeError):
             pipe.close()

@@ -1,6 +1,5 @@
 """The composition root: every command by its name, and one line for whatever goes wrong."""
 
-import io
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -64,9 +63,8 @@ def run(args: list[str]) -> int:
         print(printable(reason))
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read the output, as `head`, has seen enough
-        sys.stdout = io.StringIO()  # for what is still said at the end
-        return 141
+    except BrokenPipeError:
+        raise  # `main` ends without a word
     except SystemExit as stop:
         if isinstance(stop.__context__, KeyboardInterrupt):  # before the first step
             return 130
