@@ -2,6 +2,7 @@
 
 import base64
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,25 +16,31 @@ from tests.helpers.zoo import MODELS, a_batch
 from vaezoo.explorer.explorer import Explorer
 from vaezoo.explorer.images import Images
 from vaezoo.explorer.opening import HOST, launch
+from vaezoo.explorer.starts import Values
 
 pytest.importorskip("gradio")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(PROGRAM is None, reason="no browser is installed (Debian: apt-get install chromium)"),
 ]
+LONG = "runs/second_of_a_long_name/20250101-120000/checkpoints/best.ckpt"
 PICTURES = "[...document.querySelectorAll('#pictures img')].map(image => image.src).join()"
 VALUES = "[...document.querySelectorAll('.units input[type=range]')].map(slider => slider.value).join()"
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[str]:
+def explorer() -> Explorer:
     torch.manual_seed(0)
-    models = {name: MODELS["PartedVAE"]() for name in ("first", "second")}
+    models = {name: MODELS["PartedVAE"]() for name in ("first", LONG)}
     for model in models.values():
         with torch.no_grad():  # z0 beyond its slider, z1 used, the others not
             model.heads["z"].parameters_of.weight.mul_(0.01)
             model.heads["z"].parameters_of.bias.copy_(torch.tensor([4.0, 1.0, 0, 0, 0, 0, 0, 0]))
-    explorer = Explorer(models, Images.of(a_batch(labels=0)))
+    return Explorer(models, Images.of(a_batch(labels=0)))
+
+
+@pytest.fixture(scope="module")
+def served(explorer: Explorer) -> Iterator[str]:
     blocks = launch(explorer, port=None, share=False, open=False, quiet=True, prevent_thread_lock=True)
     yield str(blocks.local_url)
     blocks.close()
@@ -93,6 +100,43 @@ def test_the_pictures_follow_a_slider_while_it_is_dragged(page: Page) -> None:
     assert float(page.run("document.querySelector('#z1 input[type=range]').value")) > 2
     click(page, "Back to the start")
     page.wait(f"({PICTURES}) === {before!r}", 20)
+
+
+def test_a_late_answer_to_a_slider_does_not_outlive_another_start(
+    page: Page, explorer: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(values: Values) -> Any:
+        answered.append(values)
+        time.sleep(0.5)
+        return decoded(values)
+
+    answered: list[Values] = []
+    before, decoded = page.run(PICTURES), explorer.decoded
+    monkeypatch.setattr(explorer, "decoded", slow)
+    drag(page, "z1", 0.9)
+    click(page, "Back to the start")
+    page.wait(f"({VALUES}).split(',')[1] < 2", 20)
+    while answered:  # until a second passes without one
+        answered.clear()
+        time.sleep(1)
+    page.wait(f"({PICTURES}) === {before!r}", 20)
+
+
+@pytest.mark.parametrize("width", [400, 900, 1300])
+def test_pictures_are_side_by_side_and_nothing_is_cut_off(page: Page, width: int) -> None:
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
+    unfold(page, "Transfer from another image", "#transfer input")
+    unfold(page, "Save a walk as a GIF", "#walk button.sm")
+    page.wait("document.querySelectorAll('#pictures figure').length === 2", 20)
+    assert page.run("document.documentElement.scrollWidth") <= width
+    boxes = page.run("[...document.querySelectorAll('#pictures figure')].map(f => f.getBoundingClientRect().toJSON())")
+    first, second = boxes
+    assert first["top"] == second["top"]
+    assert (first["left"] >= 0, first["right"] <= second["left"], second["right"] <= width) == (True, True, True)
+    assert first["width"] >= 120
+    texts = ", ".join(f"#explorer {kind}" for kind in ("figcaption", "label", ".label", "button.sm"))
+    every = f"[...document.querySelectorAll({texts!r})]"
+    assert page.run(f"{every}.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.outerHTML)") == []
 
 
 def test_units_that_carry_nothing_are_folded_away_and_can_be_moved(page: Page) -> None:

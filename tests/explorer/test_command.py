@@ -48,6 +48,13 @@ def test_without_its_data_a_checkpoint_keeps_the_prior(tmp_path: Path, capsys: p
     assert twice.names == [f"{file} (0)", f"{file} (1)"]
 
 
+def test_runs_of_one_experiment_go_by_their_time(tmp_path: Path) -> None:
+    for time in ("20250101-120000", "20250101-130000"):
+        shutil.copytree(the_run("welavae"), tmp_path / "wela" / time)
+    opened = found(*(str(path) for path in sorted((tmp_path / "wela").iterdir())))
+    assert opened.names == ["wela/20250101-120000 · last", "wela/20250101-130000 · last"]
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

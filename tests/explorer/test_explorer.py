@@ -97,7 +97,7 @@ def test_a_transfer_takes_groups_of_the_code_from_the_other_image() -> None:
     found = explorer("PartedVAE")
     model, a, b = found.models[0], found.image(1), found.image(2)
     assert isinstance(model, PartedVAE)
-    assert found.parts == ["z", "u"]
+    assert found.parts == {"z": "z", "u": "u"}
     assert a.image is not None
     assert b.image is not None
     expected = model.transfer(a.image, b.image)[0, 0]
@@ -139,6 +139,12 @@ def test_a_training_image_is_nearest_to_its_own_code_and_tells_its_factors() -> 
     labels = {control.title: control for control in found.controls if control.latent == "y"}
     assert set(labels) == {"shape", "scale", "orientation", "x", "y"}
     assert all(control.span == (0, 1) and control.is_label for control in labels.values())
+    assert start.name == "training image 7"
+    assert set(found.parts.values()) == {*labels, "z"}, "labels are transferred one by one"
+    other = found.image(8).values
+    scale = found.controls.index(labels["scale"])
+    taken = found.transferred(start.values, other, [labels["scale"].name])
+    assert taken == (*start.values[:scale], other[scale], *start.values[scale + 1 :])
     assert "orientation <b>" in neighbours_html(nearest)
 
 
@@ -161,7 +167,7 @@ def test_weak_labels_are_those_of_the_image_until_others_are_chosen() -> None:
     assert found.weak_classes(other) == [None, 2]
     html = pictures_html(found, start.values)
     assert html.count('class="label"') == 2
-    assert "angle" in html
+    assert "angle: " in html
 
 
 def _in_order(found: Explorer, values: tuple[float, ...]) -> Tensor:

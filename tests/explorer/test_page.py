@@ -32,6 +32,7 @@ def test_the_handlers_move_sliders_and_pictures(explorer: Explorer, tmp_path: Pa
     assert rest[n:] == page.show(0, *second.values)
     moved = page.choose(0, 0, 2, *first.values[1:])
     assert (moved[0].value, len(moved)) == (2, n + 2)
+    assert page.donor.value.number == page.donor_number.value == 1  # what a tick takes from before B is chosen
     donor, _, *taken = page.take_image(1, 0, first, ["z", "u"])
     assert (donor.number, taken[n:]) == (1, page.show(0, *second.values))
     assert "data:image/gif" in page.animate(1, *first.values)
@@ -41,6 +42,17 @@ def test_the_handlers_move_sliders_and_pictures(explorer: Explorer, tmp_path: Pa
         page.begin(lambda lead, i: explorer.image(i, lead), 0, 99)
     with pytest.raises(gradio.Error, match="Choose image B first"):
         page.take(None, 0, first, ["z"])
+
+
+def test_weak_labels_can_be_chosen_where_there_is_an_image() -> None:
+    torch.manual_seed(0)
+    found = Explorer({"wela": MODELS["WeLaVAE"]()}, Images.of(a_batch(labels=0)))
+    page = require_gradio().Page(found, "title")
+    (picker,) = page.weak
+    assert picker.interactive
+    for start, there in ((found.draw(0), False), (found.image(1), True)):
+        *_, changed = page.begin(lambda lead, start=start: start, 0)[:4]
+        assert (changed.value, changed.interactive) == ("unknown", there)
 
 
 def test_the_page_asks_no_other_machine_for_anything(explorer: Explorer) -> None:

@@ -1,6 +1,5 @@
 """`vaezoo explore`: opens the page of checkpoints."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from vaezoo.explorer.images import POOL, Images
 from vaezoo.explorer.opening import launch, require_gradio
 from vaezoo.pictures.subjects import Subject
 from vaezoo.runs.data import RunData, split_data_options
+from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import load
 from vaezoo.runs.options import CommandParser, checkpoint_in
 from vaezoo.text import on_one_line, printable
@@ -69,10 +69,14 @@ def _images(subject: Subject, options: Namespace, data_named: bool) -> Images | 
 
 
 def _names(subjects: Sequence[Subject]) -> list[str]:
-    """Run, model and step; files where these do not tell them apart, which a number does at last."""
-    titles = Counter(subject.title for subject in subjects)
-    names = [one.title if titles[one.title] == 1 else str(one.path) for one in subjects]
-    return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names)]
+    """Experiment, model and step; where these do not tell them apart the run, or the file, or a number at last."""
+    choices = (
+        [one.title for one in subjects],
+        [f"{RunFolder.of(one.path).title} · {one.path.stem}" for one in subjects],
+        [str(one.path) for one in subjects],
+    )
+    numbered = [f"{one.path} ({i})" for i, one in enumerate(subjects)]
+    return next((names for names in choices if len(set(names)) == len(names)), numbered)
 
 
 def _check(options: Namespace) -> None:

@@ -43,4 +43,5 @@ def group_title(control: Control) -> str:
     """What stands above the controls of a latent group."""
     if control.classes:
         return f"{control.latent}: classes"
-    return f"{control.latent}: {'labels' if control.is_label else 'units'}"
+    ranked = ", largest KL first" if control.nats else ""
+    return f"{control.latent}: {'labels' if control.is_label else 'units'}{ranked}"

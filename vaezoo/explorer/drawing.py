@@ -18,17 +18,20 @@ from vaezoo.pictures.picture import Animation
 
 LARGE = 384  # pixels that a picture has at least, by a whole factor
 MEDIUM = 192  # of an animation
+LETTERS = 28  # that fit above it
 
 
 def pictures_html(explorer: Explorer, values: Values) -> str:
-    """The picture of each model, its decoded labels below it, with links to save them."""
+    """The picture of each model, its decoded labels below it, with links to save them; several have their names."""
     figures = []
     for name, (image, labels) in zip(explorer.names, explorer.decoded(values), strict=True):
-        link = f'<a class="save" download="{escape(_file_name(name))}.png" href="{png(image)}">save picture</a>'
+        source = png(image)
+        link = f'<a class="save" download="{escape(_file_name(name))}.png" href="{source}">save picture</a>'
         names = explorer.label_names(len(labels))
         told = "".join(_label_html(label, p) for label, p in zip(names, labels, strict=True))
-        caption = f"<figcaption><span>{escape(name)}</span>{link}</figcaption>{told}"
-        figures.append(f'<figure><img alt="decoded by {escape(name)}" src="{png(image)}">{caption}</figure>')
+        shown = f"<span>{escape(name)}</span>" if len(explorer.names) > 1 else ""  # one's is the title of the page
+        caption = f"<figcaption>{shown}{link}</figcaption>{told}"
+        figures.append(f'<figure><img alt="decoded by {escape(name)}" src="{source}">{caption}</figure>')
     return f'<div class="pictures">{"".join(figures)}</div>'
 
 
@@ -61,8 +64,9 @@ def walk_html(explorer: Explorer, values: Values, unit: int) -> str:
 
 def gif(walks: Tensor, names: Sequence[str]) -> bytes:
     """Walks of models (models, S, C, H, W) side by side, there and back, as a GIF file; several have their names."""
+    columns = [name if len(name) <= LETTERS else f"…{name[1 - LETTERS :]}" for name in names]
     frames = [
-        grid([_enlarged(images, MEDIUM)], columns=names if len(names) > 1 else ()).pixels()
+        grid([_enlarged(images, MEDIUM)], columns=columns if len(names) > 1 else ()).pixels()
         for images in walks.unbind(1)
     ]
     file = io.BytesIO()
@@ -83,9 +87,10 @@ def _enlarged(images: Tensor, least: int) -> Tensor:
 
 def _label_html(name: str, probabilities: Tensor) -> str:
     """Name of a decoded label, and a bar for each class."""
-    bars = "".join(f'<i style="height:{100 * p:.0f}%" title="{k}: {p:.1%}"></i>' for k, p in enumerate(probabilities))
+    bars = "".join(f'<i style="--p:{p:.0%}" title="{k}: {p:.1%}"></i>' for k, p in enumerate(probabilities))
     best = int(probabilities.argmax())
-    return f'<div class="label">{escape(name)} {best} <span>{probabilities[best]:.0%}</span><div>{bars}</div></div>'
+    told = f"<b>{escape(name)}: {best}</b> <span>{probabilities[best]:.0%}</span>"
+    return f'<div class="label"><div>{told}</div><div class="bars">{bars}</div></div>'
 
 
 def _factors_html(factors: Mapping[str, str] | None) -> str:

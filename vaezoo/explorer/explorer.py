@@ -36,10 +36,17 @@ class Explorer:
         self.training_codes = cache(self._training_codes)
 
     @property
-    def parts(self) -> list[str]:
-        """What a transfer takes from another image: groups of the code, or its units where there is but one group."""
+    def parts(self) -> dict[str, str]:
+        """What a transfer takes from another image, and what each is called.
+
+        Groups of the code; labels one by one, as are units where there is but one group.
+        """
         groups = list(self.models[0].decoded)
-        return groups if len(groups) > 1 else [control.name for control in self.controls]
+        found: dict[str, str] = {}
+        for control in self.controls:
+            alone = control.is_label or len(groups) == 1
+            found |= {control.name: control.title} if alone else {control.moves: control.moves}
+        return dict(sorted(found.items(), key=lambda part: groups.index(part[0]) if part[0] in groups else -1))
 
     @property
     def weak_labels(self) -> dict[str, int]:
@@ -78,7 +85,7 @@ class Explorer:
         if not 0 <= index < count:
             raise ValueError(f"image {index}: there are {count}, 0 to {count - 1}")
         batch = images.batch.at(torch.tensor([index]))
-        factors, name = self.images.factors_text(images, index), f"{self.images.split} image {index}"
+        factors, name = self.images.factors_text(images, index), f"{self.images.kind} image {index}"
         return self.encoded(Start(name, (), batch.x, self._read_labels(batch), factors, index), lead)
 
     def upload(self, path: Path, lead: int = 0) -> Start:

@@ -29,7 +29,7 @@ class Images:
 
     Attributes:
         starts: Images to start from.
-        split: What they are called: "test" images.
+        split: Split that they are of, or "given".
         training: Images to find the nearest among.
         factor_names: Names of the factors, in the order of their indices.
         label_names: Names of the labels, one a column, or one a label where these are one-hot; may be empty.
@@ -67,6 +67,11 @@ class Images:
             tuple(data.label_sizes),
             label_spans(data, data.label_size),
         )
+
+    @property
+    def kind(self) -> str:
+        """What the images to start from are called: "training" images."""
+        return {"train": "training", "val": "validation"}.get(self.split, self.split)
 
     def column_names(self, size: int) -> list[str]:
         """A name for each column of the labels: "shape", or "shape 2" of a one-hot label; y0, y1, … where unknown."""

@@ -24,7 +24,8 @@ UNKNOWN = "unknown"
 UPLOADS = (600, 3600)  # seconds: how often uploaded pictures are looked at, and how old they get
 SUFFIXES = [f".{name.lower()}" for name in (*FORMATS, "JPG")]
 NARROW: dict[str, Any] = {"size": "sm", "min_width": 120}
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_id": "answers"}
+"""Without a sign of waiting; all answers come one after the other."""
 LIVE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 """While one answer is on its way, only the last of further movements is kept."""
 
@@ -57,23 +58,21 @@ class Page:
     def _add_starts(self) -> None:
         images, names = self.explorer.images, self.explorer.names
         with gr.Column(elem_id="starts", variant="panel"):
-            with gr.Row(equal_height=True):
-                self.number = number_of_image(
-                    images, f"{images.split.capitalize()} image" if images is not None else "", 0
-                )
+            with gr.Row(equal_height=True, elem_classes="buttons"):
+                self.number = number_of_image(images, "Image", 0)
                 self.random = gr.Button("Random image", visible=images is not None, **NARROW)
                 self.upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **NARROW)
-            with gr.Row(equal_height=True):
                 self.draw = gr.Button("Draw from the prior", **NARROW)
                 self.middle = gr.Button("Middle of the prior", **NARROW)
                 self.reset = gr.Button("Back to the start", **NARROW)
             choices = [(name, i) for i, name in enumerate(names)]
             self.lead = gr.Dropdown(choices, value=0, label="Images are encoded by", visible=len(names) > 1)
             with gr.Row():
-                classes = self.explorer.weak_classes(self.first)
                 self.weak = [
-                    gr.Dropdown([UNKNOWN, *map(str, range(size))], value=_text(k), label=f"Weak label: {name}")
-                    for (name, size), k in zip(self.explorer.weak_labels.items(), classes, strict=True)
+                    gr.Dropdown([UNKNOWN, *map(str, range(size))], label=f"Weak label: {name}", **chosen)
+                    for (name, size), chosen in zip(
+                        self.explorer.weak_labels.items(), self._weak(self.first), strict=True
+                    )
                 ]
 
     def _add_controls(self) -> None:
@@ -97,13 +96,16 @@ class Page:
             self.neighbours = gr.HTML(neighbours_html(found), padding=False)
 
     def _add_transfer(self) -> None:
-        self.donor = gr.State(None)
+        images = self.explorer.images
+        donor = None if images is None else self.explorer.image(min(1, len(images.starts.batch.x) - 1))
+        self.donor = gr.State(donor)
         with gr.Accordion("Transfer from another image", open=False, elem_id="transfer"):
             with gr.Row(equal_height=True):
-                self.donor_number = number_of_image(self.explorer.images, "Image B", None)
+                self.donor_number = number_of_image(images, "Image B", donor and donor.number)
                 self.donor_upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **NARROW)
-            self.parts = gr.CheckboxGroup(self.explorer.parts, label="From B; all else from the start")
-            self.donor_seen = gr.HTML(padding=False)
+            choices = [(title, name) for name, title in self.explorer.parts.items()]
+            self.parts = gr.CheckboxGroup(choices, label="From B; all else from the start")
+            self.donor_seen = gr.HTML(start_html(donor, "B") if donor else "", padding=False)
 
     def _add_walk(self) -> None:
         with gr.Accordion("Save a walk as a GIF", open=False, elem_id="walk"):
@@ -114,14 +116,15 @@ class Page:
             self.gif = gr.HTML(padding=False)
 
     def _connect(self) -> None:
-        moved, seen = [self.lead, *self.controls], [self.pictures, self.neighbours]
+        self.moved, self.seen = [self.lead, *self.controls], [self.pictures, self.neighbours]
+        moved, seen = self.moved, self.seen
         pairs = list(zip(self.explorer.controls, self.controls, strict=True))
         sliders = [component.input for control, component in pairs if not control.classes]
         if sliders:
             gr.on(sliders, self.show, moved, seen, **LIVE)
         for i, (control, component) in enumerate(pairs):
             if control.classes:
-                component.input(partial(self.choose, i), moved, [*self.controls, *seen], **LIVE)
+                self._settle(component.input(partial(self.choose, i), moved, [*self.controls, *seen], **LIVE))
         everything = [self.start, self.origin, self.number, *self.weak, *self.controls, *seen]
         self._on(self.number.input, lambda lead, n: self.explorer.image(_whole(n), lead), [self.number], everything)
         self._on(self.random.click, lambda lead: self.explorer.image(self._any(), lead), [], everything)
@@ -134,19 +137,23 @@ class Page:
             self._on(component.input, self.relabel, [self.start, *self.weak], everything)
         given = [self.lead, self.start, self.parts]
         changed = [self.donor, self.donor_seen, *self.controls, *seen]
-        self.donor_number.input(self.take_image, [self.donor_number, *given], changed, **LIVE)
-        self.donor_upload.upload(self.take_upload, [self.donor_upload, *given], changed, **QUIET)
-        self.parts.input(self.take, [self.donor, *given], changed, **LIVE)
+        self._settle(self.donor_number.input(self.take_image, [self.donor_number, *given], changed, **LIVE))
+        self._settle(self.donor_upload.upload(self.take_upload, [self.donor_upload, *given], changed, **QUIET))
+        self._settle(self.parts.input(self.take, [self.donor, *given], changed, **LIVE))
         self.make.click(self.animate, [self.unit, *self.controls], self.gif, api_visibility="private")
 
     def _on(self, event: Callable[..., Any], begin: Callable[..., Start], inputs: Sequence[Any], outputs: Any) -> None:
         """Let an event choose another start."""
-        event(partial(self.begin, begin), [self.lead, *inputs], outputs, **LIVE)
+        self._settle(event(partial(self.begin, begin), [self.lead, *inputs], outputs, **LIVE))
+
+    def _settle(self, moving: Any) -> None:
+        """Once sliders are moved, show where they are: a late answer to a dragged one may have come in between."""
+        moving.success(self.show, self.moved, self.seen, **LIVE)
 
     def begin(self, begin: Callable[..., Start], lead: int, *inputs: Any) -> list[Any]:
         """Everything that changes with the start."""
         start = _or_error(begin, lead, *inputs)
-        weak = [_text(k) for k in self.explorer.weak_classes(start)]
+        weak = [gr.Dropdown(**chosen) for chosen in self._weak(start)]
         return [start, start_html(start), start.number, *weak, *self._at(start.values, lead)]
 
     def show(self, lead: int, *values: float) -> list[Any]:
@@ -173,6 +180,7 @@ class Page:
         """Everything that changes with a transfer."""
         if donor is None:
             raise gr.Error("Choose image B first.")
+        donor = self.explorer.encoded(donor, lead)
         values = self.explorer.transferred(start.values, donor.values, parts)
         return [donor, start_html(donor, "B"), *self._at(values, lead)]
 
@@ -184,12 +192,15 @@ class Page:
         """Controls at values, and what they show."""
         return [*map(moved_to, self.explorer.controls, values), *self.show(lead, *values)]
 
+    def _weak(self, start: Start) -> list[dict[str, Any]]:
+        """What the pickers of weak labels show: an encoder reads them beside an image alone."""
+        there = start.image is not None
+        return [
+            {"value": UNKNOWN if k is None else str(k), "interactive": there} for k in self.explorer.weak_classes(start)
+        ]
+
     def _any(self) -> int:
         return secrets.randbelow(len(self.explorer.images.starts.batch.x)) if self.explorer.images is not None else 0
-
-
-def _text(k: int | None) -> str:
-    return UNKNOWN if k is None else str(k)
 
 
 def _whole(number: float | None) -> int:
