@@ -110,6 +110,11 @@ class Factored:
         return tuple(factor.kind for factor in self.factors)
 
     @property
+    def labelled_names(self) -> tuple[str, ...]:
+        """Names of the factors that labels hold."""
+        return tuple(factor.name for factor in self.labelled_factors)
+
+    @property
     def label_size(self) -> int:
         """Width of a label."""
         return sum(self.label_sizes) or len(self.labelled_factors)

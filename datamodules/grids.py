@@ -36,11 +36,6 @@ class GridDataModule(ImageDataModule):
         """Images at factor indices (B, K), float in [0, 1] on the host, (B, C, H, W)."""
         return self.pictures.images(ravel(factors, self.factor_sizes).cpu()).float() / 255
 
-    @property
-    def labelled_names(self) -> tuple[str, ...]:
-        """Names of the labelled factors."""
-        return tuple(factor.name for factor in self.labelled_factors)
-
     def images_of(self, labels: Tensor) -> Tensor | None:
         """Images whose factors are nearest to labels (B, K), in [0, 1], (B, C, H, W); None for one-hot labels.
 

@@ -14,11 +14,6 @@ class TabledDataModule(ImageDataModule):
     source = "file"
     table: FactorTable
 
-    @property
-    def labelled_names(self) -> tuple[str, ...]:
-        """Names of the factors that labels hold."""
-        return tuple(factor.name for factor in self.labelled_factors)
-
     def factors_of(self, ids: Tensor) -> Tensor:
         """Factor indices of images by id, -1 if unobserved, (B, K)."""
         return self.table.places[ids].floor().long()

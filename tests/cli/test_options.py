@@ -10,7 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 import vaezoo
 from tests.helpers.commands import MODELS, NETWORK, SMALL
 from vaezoo.__main__ import main
-from vaezoo.cli.main import OWN_COMMANDS, run
+from vaezoo.cli.main import OWN_COMMANDS, run, run_first
 
 SHORT_FORMS = {
     "fit": (["--exper=x"], "--experiment, not --exper"),
@@ -100,6 +100,36 @@ def test_a_run_is_profiled_only_if_asked(given: list[str], name: str, capsys: py
     says = '--trainer.callbacks=[{"class_path": "tests.cli.test_options.SaysProfiler"}]'
     assert run(["fit", *MODELS["beta"], SMALL, NETWORK, "--trainer.max_steps=2", says, *given]) == 0
     assert f"profiler: {name}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "same"),
+    [
+        (["export", "--ckpt_path", "RUN", "--format", "onnx"], ["export", "RUN", "--format", "onnx"]),
+        (["figure", "ranked", "--output=a", "--ckpt_path=RUN"], ["figure", "RUN", "ranked", "--output=a"]),
+        (["explore", "--port", "1", "--ckpt_path", "A", "B", "--open"], ["explore", "A", "B", "--port", "1", "--open"]),
+        (["evaluate", "--ckpt_path", "A"], ["evaluate", "--ckpt_path", "A"]),
+        (["share", "RUN"], ["share", "RUN"]),
+        ([], []),
+    ],
+)
+def test_a_run_may_be_named_by_ckpt_path_in_every_command(args: list[str], same: list[str]) -> None:
+    assert run_first(args) == same
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["figure", "RUN"], "vaezoo figure needs KIND, for example: vaezoo figure RUN reconstructions"),
+        (["share"], "vaezoo share needs RUN and --name, for example: vaezoo share RUN --name partedvae_mine"),
+        (["traverse"], "vaezoo traverse needs --ckpt_path, for example: vaezoo traverse --ckpt_path RUN"),
+    ],
+)
+def test_what_is_missing_is_named_with_an_example(
+    args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(args) == 2
+    assert capsys.readouterr().err.startswith(f"vaezoo: error: {message}")
 
 
 @pytest.mark.parametrize("args", [["experiments"], ["study", "--help"], ["fit", "--help"], ["--help"], ["--version"]])

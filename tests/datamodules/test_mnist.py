@@ -31,7 +31,7 @@ def test_surface(root: Path) -> None:
     data = MNISTDataModule(data_dir=root)
     assert data.image_shape == (1, 32, 32)
     assert (data.factor_names, data.factor_sizes, data.factor_kinds) == (("digit",), (10,), ("categorical",))
-    assert data.label_size == 1
+    assert (data.label_size, data.labelled_names) == (1, ("digit",))
     assert MNISTDataModule(data_dir=root, label_form="onehot", image_size=64).label_size == 10
     fashion = FashionMNISTDataModule(data_dir=root, image_size=28)
     assert (fashion.factor_names, fashion.image_shape) == (("article",), (1, 28, 28))

@@ -77,9 +77,7 @@ def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: py
         monkeypatch.delattr(explorer, name, raising=False)
     monkeypatch.setitem(sys.modules, "gradio", None)  # as if it were not installed
     assert run(["explore", the_run("welavae")]) == 1
-    assert capsys.readouterr().err == (
-        "vaezoo: error: vaezoo explore needs Gradio: pip install '.[explore]' in vaezoo's folder\n"
-    )
+    assert capsys.readouterr().err == ("vaezoo: error: vaezoo explore needs Gradio: pip install 'vaezoo[explore]'\n")
 
 
 def test_a_model_is_explored_from_python(monkeypatch: pytest.MonkeyPatch) -> None:

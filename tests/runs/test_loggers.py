@@ -149,7 +149,7 @@ def test_a_missing_extra_is_one_line(
 ) -> None:
     monkeypatch.setattr(loggers, "find_spec", lambda package: None)
     assert run(["fit", *FIT, f"--trainer.logger={name}", f"--runs_dir={tmp_path}"]) == 1
-    assert f"{name} needs one more package: pip install '.[{extra}]' in vaezoo's folder" in capsys.readouterr().err
+    assert f"{name} needs one more package: pip install 'vaezoo[{extra}]'" in capsys.readouterr().err
     assert not list(tmp_path.glob("*/*"))
 
 

@@ -304,7 +304,7 @@ def test_a_missing_package_is_one_line(missing: str, tmp_path: Path, monkeypatch
     vaezoo.save(MODELS["BetaVAE"](), tmp_path / "model.ckpt")
     code, line = attempt(["export", "model.ckpt"])
     assert code == 1
-    assert line == f"vaezoo: error: ONNX needs {missing}: pip install '.[export]' in vaezoo's folder"
+    assert line == f"vaezoo: error: ONNX needs {missing}: pip install 'vaezoo[export]'"
     assert attempt(["export", "model.ckpt", "--format=safetensors"]) == (0, "")
 
 
@@ -314,7 +314,7 @@ def test_a_missing_package_is_one_line(missing: str, tmp_path: Path, monkeypatch
         (["absent.ckpt", "--format=safetensors"], 1, "no checkpoint at absent.ckpt"),
         (["cut.ckpt", "--format=safetensors"], 1, "cut.ckpt is damaged"),
         (["model.ckpt", "--format=onxx"], 2, "did you mean 'onnx'?"),
-        ([], 2, "checkpoint"),
+        ([], 2, "vaezoo export needs CHECKPOINT"),
     ],
 )
 def test_wrong_input_is_one_line(

@@ -1,6 +1,7 @@
 """Trained models by name: all that come with the package load and keep their scores; others come from an address."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +18,9 @@ from tests.helpers.harness import attempt
 from tests.helpers.pretrained import require_finite_codes, require_recorded_scores
 from tests.helpers.zoo import MODELS, a_batch
 from vaezoo.cli.main import run
+from vaezoo.runs.folder import RunFolder
 from vaezoo.sharing import pretrained
+from vaezoo.sharing.card import model_card
 from vaezoo.sharing.pretrained import SHIPPED, pretrained_names
 
 MOST_BYTES = 20_000_000
@@ -29,6 +32,9 @@ def test_a_model_loads_and_gives_finite_codes(name: str) -> None:
     config = pretrained.pretrained_config(name)
     assert config["name"] == name
     assert all(config[fact] for fact in ("data", "scores", "command", "commit", "license"))
+    place = RunFolder(SHIPPED / name)
+    assert place.card.read_text() == model_card(config, place.all_pictures(), f"pretrained:{name}")
+    assert place.training.is_file()
     if config["weights"].get("address"):
         pytest.skip("its weights are not part of the package")
     require_finite_codes(vaezoo.pretrained(name))
@@ -57,6 +63,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     scores = {"images": 10, "metrics": {"mig_20": {"scores": {"mig_20": {"value": 0.5, "low": 0.4, "high": 0.6}}}}}
     data = {"class_path": "datamodules.BlobsDataModule", "init_args": {"samples": 1}}
     vaezoo.save_pretrained(MODELS["PartedVAE"](), folder / "parted_tiny", data=data, scores=scores, **facts)
+    (folder / "parted_tiny" / "training.yaml").write_text("seed_everything: 1\n")
     return folder
 
 
@@ -70,24 +77,31 @@ def test_a_name_is_a_model_and_a_checkpoint(shipped: Path, capsys: pytest.Captur
         shutil.rmtree("pretrained", ignore_errors=True)
         assert attempt(["traverse", "--prior", *ckpt_path]) == (0, "")
         assert list(Path("pretrained/parted_tiny/traversals").iterdir())
-    assert attempt(["figure", "pretrained:parted_tiny", "units", "--prior", "--output=drawn"]) == (0, "")
+    for words in (["pretrained:parted_tiny", "units"], ["units", "--ckpt_path=pretrained:parted_tiny"]):
+        shutil.rmtree("drawn", ignore_errors=True)
+        assert attempt(["figure", *words, "--prior", "--output=drawn"]) == (0, "")
+    assert attempt(["export", "--ckpt_path", "pretrained:parted_tiny", "--format=safetensors"]) == (0, "")
+    assert Path("pretrained/parted_tiny/export/encoder.safetensors").is_file()
+    assert Path("pretrained/parted_tiny/training.yaml").read_text() == "seed_everything: 1\n"
     assert not (shipped / "parted_tiny" / "traversals").exists(), "nothing is written into the package"
 
 
 def test_the_list_says_what_each_is(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["pretrained"]) == 0
     said = capsys.readouterr().out
-    for words in (
-        "parted_tiny",
-        "PartedVAE",
-        "Blobs",
-        "MB",
-        "mig_20 0.5 [0.4, 0.6]",
-        "vaezoo fit --config betavae_3dshapes",
-    ):
-        assert words in said
+    assert re.search(
+        r"""
+parted_tiny
+  PartedVAE \(Hajimiri et al\., 2021\), Blobs, 0\.\d MB
+  mig_20 0\.5 \[0\.4, 0\.6\]
+  vaezoo fit --config betavae_3dshapes
+""",
+        said,
+    )
     assert run(["pretrained", "parted_tiny"]) == 0
-    assert "## Limits" in capsys.readouterr().out
+    card = capsys.readouterr().out
+    assert "## Limits" in card
+    assert 'model = vaezoo.pretrained("parted_tiny")' in card
     shutil.rmtree(shipped / "parted_tiny")
     assert run(["pretrained"]) == 0
     assert "no pretrained model" in capsys.readouterr().out

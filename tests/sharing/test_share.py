@@ -112,6 +112,16 @@ def test_commands_take_the_folder(trained: Path) -> None:
     assert "training cannot resume from it" in line
 
 
+def test_what_was_shared_before_keeps_its_facts(trained: Path) -> None:
+    options = ["--half=true", "--license=mit", "--command=vaezoo fit …", "--commit=abc"]
+    assert run(["share", str(trained), "--name=first", *options]) == 0
+    assert run(["share", "first", "--name=tiny", "--license=cc0-1.0"]) == 0
+    first, second = json.loads(Path("first", "config.json").read_text()), content()
+    assert second == first | {"name": "tiny", "license": "cc0-1.0"}
+    for name in ("model.safetensors", "training.yaml"):
+        assert Path("tiny", name).read_bytes() == Path("first", name).read_bytes()
+
+
 def test_half_precision_keeps_its_own_scores(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["share", str(trained), "--name=tiny", "--half=true"]) == 0
     said = capsys.readouterr().out

@@ -57,7 +57,7 @@ def test_without_ray_an_error_names_the_extra(
     for name in ("ray", "vaezoo.study.runner"):
         monkeypatch.setitem(__import__("sys").modules, name, None)
     assert run(["study", "study.yaml"]) == 1
-    remedy = "pip install '.[study]' in vaezoo's folder"
+    remedy = "pip install 'vaezoo[study]'"
     assert capsys.readouterr().err == f"vaezoo: error: studies need more packages: {remedy}\n"
     assert run(["study", "study.yaml", "--dry_run"]) == 0
     said = capsys.readouterr().out

@@ -12,6 +12,7 @@ from lightning.pytorch.loggers import Logger
 from torch.optim import Optimizer
 
 from vaezoo.cli.common import COMMON, no_module
+from vaezoo.cli.help import EXAMPLES
 from vaezoo.models import VAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network
@@ -133,6 +134,10 @@ def _missing(names: str) -> str:
     return f"{options} missing: give --config FILE, or a name that vaezoo experiments lists, or {options} by name"
 
 
+def _missing_in(names: str, command: str) -> str:
+    return f"vaezoo {command} needs {names}, for example: {EXAMPLES[command].splitlines()[0]}"
+
+
 def _not_yaml(problem: str) -> str:
     return f"the configuration file is not valid YAML: {' '.join(problem.split())}"
 
@@ -156,6 +161,7 @@ _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"Expected an? <class '(?!NoneType)([^']+)'>\. Got value: ?([^\n]*)": _wrong_type,
     r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": _not_literal,
     r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": _not_literal,
+    r"required: (.+) \(of vaezoo (\w+)\)": _missing_in,
     r"required: ([^\n]+)": _missing,
     r"(?s)Problems parsing config: (.+)": _not_yaml,
     r"Not a valid subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _no_kind,

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import takewhile
 
 from jsonargparse import ArgumentError
 from lightning.pytorch.utilities import rank_zero_only
@@ -36,6 +37,8 @@ from vaezoo.tracking.joining import add_to_run
 from vaezoo.tracking.studies import add_study
 
 COMMANDS = ("fit", "validate", "test", "predict")
+RUN_FIRST = ("figure", "explore", "report", "export", "share")
+"""Commands whose first words are runs."""
 OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "evaluate": partial(run_evaluate, data_class=ImageDataModule, read_table=read_table, track=add_to_run),
     "figure": partial(run_figure, data_class=ImageDataModule, track=add_to_run),
@@ -58,7 +61,7 @@ def run(args: list[str]) -> int:
     try:
         own, modules, debug = split_common_options(args)
         with console(debug), imported(modules):
-            _run_command(fetch_named(own))
+            _run_command(run_first(fetch_named(own)))
     except NothingToDo as reason:
         print(printable(reason))
     except KeyboardInterrupt:
@@ -86,6 +89,16 @@ def run(args: list[str]) -> int:
             print(f"vaezoo: error: {printable(explain(error))}", file=sys.stderr)
         return NonFiniteError.exit_code if diverged else 1
     return 0
+
+
+def run_first(args: list[str]) -> list[str]:
+    """The same command line; of commands that take runs without an option, `--ckpt_path RUN` is as good as `RUN`."""
+    at = next((i for i, word in enumerate(args) if word.partition("=")[0] == "--ckpt_path"), None)
+    if at is None or args[0] not in RUN_FIRST:
+        return args
+    _, equals, value = args[at].partition("=")
+    words, later = list(takewhile(lambda word: not word.startswith("-"), args[at + 1 :])), args[at + 1 :]
+    return [args[0], *([value] if equals else []), *words, *args[1:at], *later[len(words) :]]
 
 
 def _run_command(args: list[str]) -> None:

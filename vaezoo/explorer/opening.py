@@ -80,5 +80,5 @@ def require_gradio() -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "gradio":
             raise
-        raise ModuleNotFoundError("vaezoo explore needs Gradio: pip install '.[explore]' in vaezoo's folder") from error
+        raise ModuleNotFoundError("vaezoo explore needs Gradio: pip install 'vaezoo[explore]'") from error
     return page

@@ -97,7 +97,7 @@ def fill_in_paths(logger: Namespace, folder: Path, experiment: str) -> None:
         return
     kind, packages, extra = LOGS[name]
     if not any(find_spec(package) for package in packages):
-        raise ModuleNotFoundError(f"{name} needs one more package: pip install '.[{extra}]' in vaezoo's folder")
+        raise ModuleNotFoundError(f"{name} needs one more package: pip install 'vaezoo[{extra}]'")
     logger.class_path = f"{kind.__module__}.{kind.__qualname__}"
     args = logger.init_args
     if name == "TensorBoardLogger" and args.save_dir == "." and args.version is None:

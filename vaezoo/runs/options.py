@@ -1,5 +1,6 @@
 """What the options of all commands have in common: how they are spelt, and what a checkpoint may be given as."""
 
+import re
 from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,15 +21,20 @@ class KeepLines(RawDescriptionHelpFormatter, DefaultHelpFormatter):
 
 
 class CommandParser(ArgumentParser):
-    """A parser whose error about an unknown option lists those that it has, for `vaezoo.cli.errors` to choose from."""
+    """A parser whose errors tell `vaezoo.cli.errors` what else is known: all options, or the command that misses one."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**STRICT, **kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Raise the error, with the names of all options."""
-        known = f" (of {', '.join(self.get_defaults(skip_validation=True).keys())})"
-        super().error(message + (known if message.startswith("unrecognized arguments") else ""), ex)
+        """Raise the error, with the names of all options, or of what is missing as it is spelt."""
+        if message.startswith("unrecognized arguments"):
+            message += f" (of {', '.join(self.get_defaults(skip_validation=True).keys())})"
+        if found := re.fullmatch(r"(the following arguments are required: )(.+)", message):
+            options = {action.dest for action in self._actions if action.option_strings}
+            names = [f"--{name}" if name in options else name.upper() for name in found[2].split(", ")]
+            message = f"{found[1]}{' and '.join(names)} (of {self.prog})"
+        super().error(message, ex)
 
 
 def checkpoint_in(given: str, continues: bool = False) -> str:

@@ -26,8 +26,9 @@ def fetch_shared(address: str) -> Path:
     target = RunFolder(Path("pretrained", *address.partition(":")[2].split("/")))
     target.path.mkdir(parents=True, exist_ok=True)
     with FileLock(target.path / ".lock"):  # of several ranks, one copies
-        for old, new in ((source.shared_config, target.shared_config), (source.weights, target.weights)):
-            if not new.is_file() or sha256_of(new) != sha256_of(old):
+        for old in (source.shared_config, source.weights, source.training):
+            new = target.path / old.name
+            if old.is_file() and (not new.is_file() or sha256_of(new) != sha256_of(old)):
                 with atomic_write(new) as draft:
                     shutil.copyfile(old, draft)
     return target.path

@@ -83,10 +83,19 @@ def _about(config: Mapping[str, Any], short: str) -> str:
 
 
 def _use(address: str) -> str:
-    lines = ["```python", f"import {LIBRARY}", "", f'model = vaezoo.from_pretrained("{address}")']
+    shipped = address.removeprefix("pretrained:")
+    load = f'pretrained("{shipped}")' if shipped != address else f'from_pretrained("{address}")'
+    lines = ["```python", f"import {LIBRARY}", "", f"model = vaezoo.{load}"]
     lines += ["codes = model.represent(images)  # (B, D)", "pictures = model.sample(8)", "```"]
     given = f"hub:{address}" if "/" in address and ":" not in address else address
-    lines += ["", "```bash", f"vaezoo evaluate --ckpt_path {given}", f"vaezoo traverse --ckpt_path {given}", "```"]
+    lines += [
+        "",
+        "```bash",
+        f"vaezoo evaluate --ckpt_path {given}",
+        f"vaezoo traverse --ckpt_path {given}",
+        f"vaezoo explore {given}",
+        "```",
+    ]
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """`vaezoo share`: a run as a folder to give away; `vaezoo pretrained`: the models that come with vaezoo."""
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from vaezoo.runs.files import atomic_write
 from vaezoo.runs.folder import RunFolder
 from vaezoo.runs.loading import data_settings, load
 from vaezoo.runs.options import CommandParser, checkpoint_in
+from vaezoo.runs.shared import read_shared_config
 from vaezoo.sharing.card import model_card, write_card
 from vaezoo.sharing.hub import push_to_hub
 from vaezoo.sharing.precision import checked_half
@@ -23,7 +25,7 @@ from vaezoo.sharing.pretrained import SHIPPED, pretrained_config, pretrained_nam
 from vaezoo.sharing.saving import save_pretrained, without_machine
 from vaezoo.sharing.scores import kept_scores, read_scores_file, scores_beside, shown
 from vaezoo.specs import with_public_names
-from vaezoo.text import aligned, on_one_line, printable
+from vaezoo.text import on_one_line, printable
 
 MOST_PICTURES, MOST_PICTURE_BYTES = 4, 300_000
 LISTED_SCORES = 3
@@ -46,7 +48,8 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
     checkpoint = Path(checkpoint_in(options.run))
     model, run = load(checkpoint), RunFolder.of(checkpoint)
     config = run.read_config() if run.config.is_file() else {}
-    scores: Mapping[str, Any] | None = scores_beside(checkpoint)
+    known = read_shared_config(run.shared_config) if checkpoint.name == run.weights.name else {}  # shared before
+    scores: Mapping[str, Any] | None = scores_beside(checkpoint) or known.get("scores")
     if options.scores:
         scores = kept_scores(read_scores_file(Path(options.scores)))
     lines: list[str] = []
@@ -60,18 +63,20 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
         model,
         folder.path,
         name=options.name,
-        data=_data(config, data_class),
+        data=_data(config or known, data_class),
         scores=scores,
-        command=options.command or ("vaezoo fit --config training.yaml" if config else None),
-        commit=options.commit or own_commit(),
-        license=options.license,
-        half=options.half,
+        command=options.command or known.get("command") or ("vaezoo fit --config training.yaml" if config else None),
+        commit=options.commit or (known["commit"] if known else own_commit()),
+        license=options.license or known.get("license"),
+        half=options.half or known.get("weights", {}).get("precision") == "float16",
         pictures=_pictures(run, options),
     )
     if folder.path.resolve().parent == SHIPPED:
         write_card(folder, f"pretrained:{options.name}")
     if config:
         _write_training(folder.training, config)
+    elif run.training.is_file():
+        shutil.copyfile(run.training, folder.training)
     _conclude(folder, scores is not None, lines)
     if options.hub:
         print(f"published: {push_to_hub(folder.path, options.hub)}")
@@ -90,22 +95,27 @@ def run_pretrained(args: Sequence[str]) -> None:
             model_card(pretrained_config(options.name), (), f"pretrained:{options.name}").split("---\n", 2)[2].strip()
         )
         return
-    rows = [_row(name, pretrained_config(name)) for name in pretrained_names()]
-    if not rows:
+    entries = [_entry(name, pretrained_config(name)) for name in pretrained_names()]
+    if not entries:
         print("no pretrained model comes with this version of vaezoo")
         return
-    print("\n".join(aligned([("name", "model", "data", "size", "scores [95 % interval]", "made by"), *rows])))
+    print("each with its data, size, scores [95 % interval], and the command that made it\n")
+    print("\n\n".join(entries))
     print("\nload one with vaezoo.pretrained(NAME), or use it in a command with --ckpt_path pretrained:NAME")
 
 
-def _row(name: str, config: dict[str, Any]) -> tuple[str, ...]:
-    data = config.get("data") or {}
+def _entry(name: str, config: dict[str, Any]) -> str:
+    """One model in a list, a line for each of its facts: commands are too long for a table."""
     scores = [f"{key} {value}" for key, value in cells(shown(config.get("scores"))).items()][:LISTED_SCORES]
     weights = config["weights"]
-    size = f"{weights['bytes'] / 1e6:.1f} MB" + (" to fetch" if weights.get("address") else "")
-    dataset = str(data.get("class_path", "–")).rpartition(".")[2].removesuffix("DataModule")
-    model = config["model_class"].rpartition(".")[2]
-    return name, model, dataset, size, ", ".join(scores) or "–", str(config.get("command") or "–")
+    facts = [config["model_class"].rpartition(".")[2] + (f" ({config['paper']})" if config.get("paper") else "")]
+    if data := config.get("data"):
+        labels = data.get("init_args", {}).get("labels")
+        facts.append(str(data.get("class_path")).rpartition(".")[2].removesuffix("DataModule"))
+        facts += [f"{labels:,} labels"] if type(labels) is int else []
+    facts.append(f"{weights['bytes'] / 1e6:.1f} MB" + (" to fetch" if weights.get("address") else ""))
+    lines = [", ".join(facts), ", ".join(scores), config.get("command")]
+    return "\n".join([name, *(f"  {printable(line)}" for line in lines if line)])
 
 
 def _opened(run: RunFolder, data: RunData, data_args: Sequence[str]) -> tuple[Any, list[str]]:

@@ -117,7 +117,8 @@ def run_export(args: Sequence[str], data_class: type[LightningDataModule]) -> No
     if not path.is_file():
         raise FileNotFoundError(f"no checkpoint at {path}")
     model, run = load(path), RunFolder.of(path)
-    output = Path(options.output) if options.output else run.exports if run.config.is_file() else Path("export")
+    own_folder = run.config.is_file() or path.name == run.weights.name  # of a run, or of a shared model
+    output = Path(options.output) if options.output else run.exports if own_folder else Path(run.exports.name)
     names = _label_names(model, run, RunData(data_class, data_args)) if label_count(model) else []
     written = export(model, output, options.format, names)
     sizes = ", ".join(map(str, BATCHES))

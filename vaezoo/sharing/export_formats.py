@@ -50,7 +50,7 @@ class Onnx:
 
     def __init__(self) -> None:
         if missing := [name for name in PACKAGES if find_spec(name) is None]:
-            raise ModuleNotFoundError(f"ONNX needs {', '.join(missing)}: pip install '.[export]' in vaezoo's folder")
+            raise ModuleNotFoundError(f"ONNX needs {', '.join(missing)}: pip install 'vaezoo[export]'")
 
     def write(self, graph: Graph, facts: dict[str, Any]) -> bytes:
         """The graph by torch's exporter."""

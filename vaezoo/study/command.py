@@ -72,7 +72,7 @@ def run_all(study: Study, options: Namespace, track: TrackStudy, known: Containe
 
         from vaezoo.study.runner import run_jobs
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("studies need more packages: pip install '.[study]' in vaezoo's folder") from error
+        raise ModuleNotFoundError("studies need more packages: pip install 'vaezoo[study]'") from error
     left = sum(not job.result() for job in wanted.values())
     print(f"{study.name}: {len(wanted)} runs, {len(wanted) - left} of them done already", flush=True)
     if left and options.hang_minutes:

@@ -62,7 +62,7 @@ def run_dashboard(args: Sequence[str]) -> None:
     try:
         import wandb_workspaces  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("one package is missing: pip install '.[dashboard]' in vaezoo's folder") from error
+        raise ModuleNotFoundError("one package is missing: pip install 'vaezoo[dashboard]'") from error
     import wandb
 
     if not wandb.login(prompt=False):
