@@ -21,7 +21,7 @@ class KeepLines(RawDescriptionHelpFormatter, DefaultHelpFormatter):
 
 
 class CommandParser(ArgumentParser):
-    """A parser whose errors tell `vaezoo.cli.errors` what else is known: all options, or the command that misses one."""
+    """A parser whose errors tell `vaezoo.cli.errors` more: all options, or the command that misses one."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**STRICT, **kwargs)
