@@ -66,7 +66,7 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
         data=_data(config or known, data_class),
         scores=scores,
         command=options.command or known.get("command") or ("vaezoo fit --config training.yaml" if config else None),
-        commit=options.commit or (known["commit"] if known else own_commit()),
+        commit=options.commit or (known.get("commit") if known else own_commit()),
         license=options.license or known.get("license"),
         half=options.half or known.get("weights", {}).get("precision") == "float16",
         pictures=_pictures(run, options),
