@@ -16,6 +16,7 @@ from tests.helpers.commands import MODELS, NETWORK, SMALL
 from tests.helpers.toy import ToyDataModule
 from vaezoo.cli.main import run
 from vaezoo.metrics import functional as F
+from vaezoo.metrics.catalogue import METRICS
 
 pytestmark = pytest.mark.xdist_group("evaluate")  # one worker makes what all of them read
 
@@ -169,6 +170,13 @@ def test_names_of_runs_are_escaped_in_every_output(
     with Path("all.csv").open(newline="") as file:
         assert {row["checkpoint"][:5] for row in csv.DictReader(file)} == {"'=1+1", "beta/"}
     assert r"=1+1/\textbackslash{}x1b[2J\textbackslash{}input\{x\}" in Path("all.tex").read_text()
+
+
+def test_what_does_not_fit_is_listed_in_the_order_of_the_scores(checkpoints: dict[str, Path]) -> None:
+    assert evaluate("--ckpt_path", checkpoints["beta"], "--resamples=0") == 0
+    skipped = json.loads(checkpoints["beta"].with_name("metrics.json").read_text())["skipped"]
+    assert {"class_accuracy", "attribute_accuracy", "polar_error"} <= set(skipped)
+    assert list(skipped) == [name for name in METRICS if name in skipped]
 
 
 def test_by_default_whatever_fits_is_scored(checkpoints: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,8 @@ def evaluate(
                 results[name].definition["fitted_on"] = {"split": "train", "images": training}
             elif (known := len(shells[name].tables()[0])) < count:
                 results[name].definition["images"] = known  # the others lack a factor or a label
-    return warned_of_few(Evaluation(results, skipped, count))
+    in_order = {name: skipped[name] for name in shells if name in skipped}
+    return warned_of_few(Evaluation(results, in_order, count))
 
 
 def _check_held_out(shell: ScoreMetric, split: Split) -> None:

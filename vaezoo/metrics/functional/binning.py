@@ -50,7 +50,7 @@ def _edges_between(ordered: Array, bins: int) -> Array:
 @cache
 def _quantile_places(rows: int, bins: int) -> Labels:
     """Places of evenly spaced quantiles among sorted rows."""
-    return np.quantile(np.arange(rows), np.linspace(0, 1, bins), method="nearest")
+    return np.quantile(np.arange(rows), np.linspace(0, 1, bins), method="nearest").astype(np.int64)
 
 
 def digitise(table: Array, edges: list[Array], side: Literal["left", "right"] = "left") -> Labels:
