@@ -114,5 +114,10 @@ def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path, monkeyp
     code, line = attempt(["evaluate", "--ckpt_path=hub:me/vae"])
     assert code == 1
     assert "pip install 'vaezoo[hub]'" in line
+    vaezoo.save_pretrained(MODELS["VAE"](), "vae")
+    code, line = attempt(["share", "vae", "--name=mine", "--hub=me/vae"])
+    assert code == 1
+    assert "pip install 'vaezoo[hub]'" in line
+    assert not Path("mine").exists()
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'vaezoo\[hub\]'"):
         vaezoo.push_to_hub(MODELS["VAE"](), "me/vae")

@@ -19,7 +19,7 @@ from vaezoo.runs.loading import data_settings, load
 from vaezoo.runs.options import CommandParser, checkpoint_in
 from vaezoo.runs.shared import read_shared_config
 from vaezoo.sharing.card import model_card, write_card
-from vaezoo.sharing.hub import push_to_hub
+from vaezoo.sharing.hub import push_to_hub, require_hub
 from vaezoo.sharing.precision import checked_half
 from vaezoo.sharing.pretrained import SHIPPED, pretrained_config, pretrained_names, require_name
 from vaezoo.sharing.saving import save_pretrained, without_machine
@@ -42,6 +42,8 @@ def run_share(args: Sequence[str], data_class: type[LightningDataModule]) -> Non
     options = _share_parser().parse_args(own)
     if not re.fullmatch(r"\w[\w.-]*", options.name):
         raise ValueError(f"--name {options.name!r} must be letters, digits, _, - and . alone, as in partedvae_mnist")
+    if options.hub:
+        require_hub()  # before anything is written
     folder = RunFolder(Path(options.output or options.name))
     if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
         raise FileExistsError(f"{folder.path} already exists: remove it, or choose another --output")

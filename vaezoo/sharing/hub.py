@@ -44,7 +44,7 @@ def push_to_hub(
         ModuleNotFoundError: The extra `hub` is not installed.
         ConnectionError: The Hub refused it, or was not reached.
     """
-    hub = _huggingface_hub()
+    hub = require_hub()
     with TemporaryDirectory() as folder:
         place = RunFolder(Path(folder) / repo_id.rpartition("/")[2])
         if isinstance(model, VAE):
@@ -78,7 +78,7 @@ def fetch_from_hub(name: str) -> Path:
     """
     if not re.fullmatch(REPOSITORY, name):
         raise ValueError(f"hub:{name} is no address: write hub:user/name, or hub:user/name@revision")
-    hub = _huggingface_hub()
+    hub = require_hub()
     repo_id, _, revision = name.partition("@")
     names = RunFolder(Path())
     try:
@@ -104,7 +104,12 @@ def _not_fetched(name: str, error: Exception) -> ConnectionError:
     )
 
 
-def _huggingface_hub() -> Any:
+def require_hub() -> Any:
+    """The library of the Hub.
+
+    Raises:
+        ModuleNotFoundError: The extra `hub` is not installed.
+    """
     try:
         import huggingface_hub
     except ModuleNotFoundError as error:
