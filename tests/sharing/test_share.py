@@ -96,6 +96,17 @@ def test_the_card_says_what_it_should(trained: Path) -> None:
     assert all(Path("tiny", picture).is_file() for picture in pictures)
 
 
+def test_a_card_shows_images_before_plots(tmp_path: Path) -> None:
+    vaezoo.save(vaezoo.BetaVAE(SHAPE, 3, network=DenseNetwork((8,), (8,))), tmp_path / "run/checkpoints/best.ckpt")
+    for name in ("covariance", "importance", "nats_z", "reconstructions", "samples", "large"):
+        file = RunFolder(tmp_path / "run").pictures / f"{name}.png"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"x" * (400_000 if name == "large" else 10))
+    assert run(["share", "run", "--name=tiny"]) == 0
+    found = {path.stem for path in Path("tiny", "pictures").iterdir()}
+    assert found == {"reconstructions", "samples", "covariance", "importance"}
+
+
 def test_commands_take_the_folder(trained: Path) -> None:
     assert run(["share", str(trained), "--name=tiny"]) == 0
     assert attempt(["evaluate", "--ckpt_path=tiny", "--metrics", *METRICS, "--images=300", "--resamples=0"]) == (0, "")

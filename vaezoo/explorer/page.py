@@ -101,7 +101,7 @@ class Page:
         self.donor = gr.State(donor)
         with gr.Accordion("Transfer from another image", open=False, elem_id="transfer"):
             with gr.Row(equal_height=True):
-                self.donor_number = number_of_image(images, "Image B", donor and donor.number)
+                self.donor_number = number_of_image(images, "Image B", donor.number if donor else None)
                 self.donor_upload = gr.UploadButton("Your picture …", file_types=SUFFIXES, **NARROW)
             choices = [(title, name) for name, title in self.explorer.parts.items()]
             self.parts = gr.CheckboxGroup(choices, label="From B; all else from the start")

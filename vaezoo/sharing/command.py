@@ -28,6 +28,8 @@ from vaezoo.specs import with_public_names
 from vaezoo.text import on_one_line, printable
 
 MOST_PICTURES, MOST_PICTURE_BYTES = 4, 300_000
+PLOTS = ("nats", "covariance", "importance", "information")
+"""Pictures of numbers, which a card has after those of images."""
 LISTED_SCORES = 3
 
 
@@ -141,7 +143,7 @@ def _pictures(run: RunFolder, options: Namespace) -> list[Path]:
     if options.pictures is not None:
         return [Path(picture) for picture in options.pictures]
     small = [path for path in run.all_pictures() if path.stat().st_size <= MOST_PICTURE_BYTES and path.is_file()]
-    return small[:MOST_PICTURES]
+    return sorted(small, key=lambda path: path.stem.startswith(PLOTS))[:MOST_PICTURES]
 
 
 def _write_training(file: Path, config: Any) -> None:
