@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
-import h5py
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
@@ -108,6 +107,8 @@ def _npz(path: Path, key: str) -> Iterator[StoredArray]:
 
 @contextmanager
 def _hdf5(path: Path, key: str) -> Iterator[StoredArray]:
+    import h5py  # takes as long to load as all datamodules
+
     with h5py.File(path, "r") as file:
         if key not in file:
             raise MissingArrayError(path, key, file)

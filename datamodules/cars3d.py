@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from datamodules.cache import cached
 from datamodules.download import download
@@ -74,6 +73,8 @@ class Cars3DDataModule(GridDataModule):
 
     def _views(self, path: Path) -> NDArray[np.uint8]:
         """All pictures of a car, elevations changing fastest, (azimuths · elevations, C, H, W)."""
+        from scipy.io import loadmat
+
         elevations, azimuths, _ = self.factor_sizes
         try:
             pixels = loadmat(path, variable_names=["im"], appendmat=False)["im"]

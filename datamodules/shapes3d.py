@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from math import prod
+from typing import TYPE_CHECKING
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from datamodules.factors import Factor
 from datamodules.grids import OfficialGrid, check_array, check_order
 from datamodules.renderers.shapes3d import Shapes3DRenderer
+
+if TYPE_CHECKING:
+    import h5py
 
 STEP = 1024  # pictures handed on at a time
 
@@ -38,6 +41,8 @@ class Shapes3DDataModule(OfficialGrid):
 
     def blocks(self) -> Iterator[NDArray[np.uint8]]:
         """Read the pictures in order, unpacking every gzip chunk once."""
+        import h5py
+
         try:
             with h5py.File(self.file, "r") as file:
                 images, labels = own_array(file, "images"), own_array(file, "labels")
@@ -55,7 +60,7 @@ class Shapes3DDataModule(OfficialGrid):
                 f"{self.file} is not the official file ({reason}): delete it and fetch it again"
             ) from error
 
-    def _check(self, images: h5py.Dataset, labels: h5py.Dataset) -> None:
+    def _check(self, images: "h5py.Dataset", labels: "h5py.Dataset") -> None:
         channels, height, width = self.image_shape
         total = prod(self.factor_sizes)
         check_array("images", images.shape, images.dtype, (total, height, width, channels), np.uint8)
@@ -63,8 +68,10 @@ class Shapes3DDataModule(OfficialGrid):
         check_order(labels[:], self.factor_sizes)
 
 
-def own_array(file: h5py.File, name: str) -> h5py.Dataset:
+def own_array(file: "h5py.File", name: str) -> "h5py.Dataset":
     """An array whose bytes lie in the file itself: HDF5 can take them from any other file, by links or storage."""
+    import h5py
+
     if not isinstance(file.get(name, getlink=True), h5py.HardLink):
         raise ValueError(f"{name} is a link")
     found = file[name]

@@ -8,8 +8,9 @@ import pytest
 from tests.helpers.parser import check_command, command_parser, fit_parser, lightning_parser
 from tests.helpers.paths import ROOT
 from vaezoo.__main__ import OVERVIEW
+from vaezoo.cli.commands import OWN_COMMANDS
 from vaezoo.cli.help import EXAMPLES, MOST_USED
-from vaezoo.cli.main import COMMANDS, OWN_COMMANDS, run
+from vaezoo.cli.main import COMMANDS, run
 
 pytestmark = pytest.mark.xdist_group("studies")  # one worker makes the parser
 

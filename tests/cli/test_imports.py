@@ -11,8 +11,9 @@ import yaml
 
 from tests.helpers.harness import attempt
 from tests.helpers.processes import command
+from vaezoo.cli.commands import OWN_COMMANDS
 from vaezoo.cli.common import HELP, imported
-from vaezoo.cli.main import COMMANDS, OWN_COMMANDS, run
+from vaezoo.cli.main import COMMANDS, run
 
 ROOT = Path(__file__).parent.parent.parent
 OWN = """
@@ -63,6 +64,7 @@ CONFIG = {
 }
 CHILD = """
 import contextlib, io, json, sys
+from vaezoo.cli.commands import OWN_COMMANDS
 from vaezoo.cli.main import run
 results = []
 for command in json.loads(sys.argv[1]):

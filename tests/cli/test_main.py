@@ -200,14 +200,16 @@ def test_help_does_not_load_torch() -> None:
 
 
 def test_a_new_process() -> None:
-    """Importing models loads neither W&B nor datamodules; numbers too small to be fast are zero in every thread; the
-    command finds every model by name."""
+    """Importing models loads neither W&B nor datamodules, and training no other command; numbers too small to be fast
+    are zero in every thread; the command finds every model by name."""
     done = python(
         "import sys, vaezoo\n"
         "assert not {'torch', 'wandb', 'datamodules', 'matplotlib'} & set(sys.modules)\n"
         "vaezoo.BetaVAE\n"
         "assert not {'wandb', 'datamodules'} & set(sys.modules)\n"
         "import torch; from vaezoo.__main__ import main; assert main(['nothing']) == 2; torch.set_num_threads(2)\n"
+        "others = {f'vaezoo.{name}.command' for name in ('evaluation', 'explorer', 'report', 'sharing', 'study')}\n"
+        "assert not {'wandb', 'h5py', 'scipy.io', 'pandas', 'sklearn', *others} & set(sys.modules)\n"
         "small = torch.ones(1_000_000, dtype=torch.int32).view(torch.float32)\n"  # the bits of 1.4e-45
         "assert not (small * 1).view(torch.int32).any()\n"
         "sys.exit(main(['fit', '--model.help', 'JointVAE']))"

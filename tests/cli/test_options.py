@@ -10,7 +10,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 import vaezoo
 from tests.helpers.commands import MODELS, NETWORK, SMALL
 from vaezoo.__main__ import main
-from vaezoo.cli.main import OWN_COMMANDS, run, run_first
+from vaezoo.cli.commands import OWN_COMMANDS
+from vaezoo.cli.main import run, run_first
 
 SHORT_FORMS = {
     "fit": (["--exper=x"], "--experiment, not --exper"),
@@ -77,29 +78,29 @@ def test_a_folder_stands_for_one_of_its_checkpoints(capsys: pytest.CaptureFixtur
     assert "runs holds no checkpoint: give the folder of a run" in capsys.readouterr().err
 
 
-class SaysProfiler(Callback):
-    """Names what the Trainer profiles with."""
+class SaysDefaults(Callback):
+    """Names what the Trainer profiles with, and how many batches it validates first."""
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         profiler = trainer.profiler  # type: ignore[attr-defined]  # Lightning sets it from elsewhere
-        print(f"profiler: {type(profiler).__name__}")
+        print(f"profiler: {type(profiler).__name__}, {trainer.num_sanity_val_steps} batches first")
 
 
 BARE = [f"--trainer.{name}=false" for name in ("logger", "enable_checkpointing", "enable_progress_bar")]
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("given", "said"),
     [
-        ([], "NoProfiler"),
-        (["--trainer.profiler=simple"], "SimpleProfiler"),
-        (["--trainer.barebones=true", "--trainer.max_steps=50", *BARE], "PassThroughProfiler"),
+        ([], "NoProfiler, 1"),
+        (["--trainer.profiler=simple", "--trainer.num_sanity_val_steps=2"], "SimpleProfiler, 2"),
+        (["--trainer.barebones=true", "--trainer.max_steps=50", *BARE], "PassThroughProfiler, 0"),
     ],
 )
-def test_a_run_is_profiled_only_if_asked(given: list[str], name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    says = '--trainer.callbacks=[{"class_path": "tests.cli.test_options.SaysProfiler"}]'
+def test_a_run_starts_soon_unless_asked(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    says = '--trainer.callbacks=[{"class_path": "tests.cli.test_options.SaysDefaults"}]'
     assert run(["fit", *MODELS["beta"], SMALL, NETWORK, "--trainer.max_steps=2", says, *given]) == 0
-    assert f"profiler: {name}\n" in capsys.readouterr().out
+    assert f"profiler: {said} batches first\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import torch
 from tests.helpers.pages import PAGES, Piece, commands, fenced
 from tests.helpers.parser import check_command
 from tests.helpers.paths import ROOT
-from vaezoo.cli.main import COMMANDS, OWN_COMMANDS
+from vaezoo.cli.commands import OWN_COMMANDS
+from vaezoo.cli.main import COMMANDS
 
 pytestmark = pytest.mark.xdist_group("studies")  # one worker makes the parser
 

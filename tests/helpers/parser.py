@@ -10,8 +10,9 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from datamodules import ImageDataModule
 from vaezoo.cli import experiments
+from vaezoo.cli.commands import OWN_COMMANDS
 from vaezoo.cli.experiments import name_to_path
-from vaezoo.cli.main import COMMANDS, OWN_COMMANDS  # imports every class that a configuration may name
+from vaezoo.cli.main import COMMANDS  # imports every class that a configuration may name
 from vaezoo.cli.trainer import ZooCLI
 from vaezoo.evaluation import command as evaluate
 from vaezoo.explorer import command as explore

@@ -1,8 +1,6 @@
 """The composition root: every command by its name, and one line for whatever goes wrong."""
 
 import sys
-from collections.abc import Callable
-from functools import partial
 from itertools import takewhile
 
 from jsonargparse import ArgumentError
@@ -10,49 +8,24 @@ from lightning.pytorch.utilities import rank_zero_only
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from datamodules import ImageDataModule
-from datamodules.table_files import read_table
 from vaezoo.callbacks import NonFiniteError, SaveConfig
 from vaezoo.cli.addresses import fetch_named
+from vaezoo.cli.commands import OWN_COMMANDS
 from vaezoo.cli.common import imported, split_common_options
 from vaezoo.cli.console import console
 from vaezoo.cli.errors import explain_argument
-from vaezoo.cli.experiments import name_to_path, run_experiments
+from vaezoo.cli.experiments import name_to_path
 from vaezoo.cli.failures import explain
 from vaezoo.cli.help import ending, parser_options
 from vaezoo.cli.trainer import ZooCLI
-from vaezoo.evaluation.command import run_evaluate
-from vaezoo.explorer.command import run_explore
 from vaezoo.models import VAE
-from vaezoo.pictures.traversals import run_figure, run_traverse
-from vaezoo.report.command import run_report
 from vaezoo.runs.options import STRICT, KeepLines
 from vaezoo.runs.resuming import NothingToDo
-from vaezoo.sharing.command import run_pretrained, run_share
-from vaezoo.sharing.export import run_export
-from vaezoo.study.command import run_study
-from vaezoo.study.reproduce import run_reproduce
 from vaezoo.text import printable
-from vaezoo.tracking.dashboard import run_dashboard
-from vaezoo.tracking.joining import add_to_run
-from vaezoo.tracking.studies import add_study
 
 COMMANDS = ("fit", "validate", "test", "predict")
 RUN_FIRST = ("figure", "explore", "report", "export", "share")
 """Commands whose first words are runs."""
-OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    "evaluate": partial(run_evaluate, data_class=ImageDataModule, read_table=read_table, track=add_to_run),
-    "figure": partial(run_figure, data_class=ImageDataModule, track=add_to_run),
-    "traverse": partial(run_traverse, data_class=ImageDataModule, track=add_to_run),
-    "explore": partial(run_explore, data_class=ImageDataModule),
-    "report": partial(run_report, data_class=ImageDataModule),
-    "export": partial(run_export, data_class=ImageDataModule),
-    "dashboard": run_dashboard,
-    "study": partial(run_study, track=add_study),
-    "reproduce": partial(run_reproduce, track=add_study),
-    "experiments": run_experiments,
-    "share": partial(run_share, data_class=ImageDataModule),
-    "pretrained": run_pretrained,
-}
 
 
 def run(args: list[str]) -> int:

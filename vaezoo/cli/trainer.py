@@ -17,14 +17,14 @@ from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.plugins import CheckpointIO
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+import vaezoo.pictures  # noqa: F401  # callbacks that a configuration may name
 from vaezoo.callbacks import StopOnSignal
 from vaezoo.cli.callbacks import all_callbacks, check_callbacks, settings_of
-from vaezoo.cli.console import debugging
+from vaezoo.cli.defaults import trainer_defaults
 from vaezoo.cli.errors import check_sections
 from vaezoo.cli.jsonargparse_private import set_help, set_type
 from vaezoo.cli.opening import Opening
 from vaezoo.cli.predictions import save_codes
-from vaezoo.cli.profiling import NoProfiler
 from vaezoo.cli.starting import add_start_options, check_start_options, open_last, start_model, stop_if_complete
 from vaezoo.models import VAE
 from vaezoo.models.lightning_private import give_save_dir_a_default
@@ -170,19 +170,11 @@ class ZooCLI(LightningCLI):
             kwargs["logger"] = [RunLog(self.run_dir), *others]
         elif config.default_root_dir is None:
             kwargs["default_root_dir"] = self.run_dir  # no logger says where files go, and nothing goes beside the runs
-        if config.log_every_n_steps is None and 0 < config.max_steps < 50:
-            kwargs["log_every_n_steps"] = config.max_steps  # Lightning's 50 would leave a short run without a log
-        if isinstance(config.val_check_interval, int) and config.check_val_every_n_epoch == 1:
-            # Counts batches over epochs: whether a run starts must not depend on how many batches an epoch has, which
-            # batch_size and the number of ranks decide.
-            kwargs["check_val_every_n_epoch"] = None
+        kwargs |= trainer_defaults(config)
         self._signals = StopOnSignal()
         opening = Opening(self.run_dir, self.datamodule, self.config[self.subcommand].seed_everything)
         compiles = self.config[self.subcommand].compile
         kwargs["callbacks"] = [*all_callbacks(config, self._signals, settings, compiles), opening]
-        kwargs["profiler"] = config.profiler or (None if config.barebones else NoProfiler())  # barebones takes none
-        if config.enable_model_summary is None:
-            kwargs["enable_model_summary"] = debugging()  # the first lines say what it would
         plugins = config.plugins if isinstance(config.plugins, list) else [config.plugins] if config.plugins else []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO(self._opened)]
