@@ -119,7 +119,7 @@ def test_a_copy_is_the_file_and_never_overwrites() -> None:
         (["experiments", "copy", "larvae"], "no experiment is called 'larvae'"),
         (["experiments", "copy", "larvae_3dshapes", "nowhere"], "nowhere is no folder"),
         (["experiments", "copi"], "did you mean 'copy'?"),
-        (["experiments", "copy"], "name"),
+        (["experiments", "copy"], "vaezoo experiments needs NAME, for example: vaezoo experiments copy"),
     ],
 )
 def test_wrong_names_are_one_line(args: list[str], message: str) -> None:

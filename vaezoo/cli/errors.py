@@ -12,7 +12,7 @@ from lightning.pytorch.loggers import Logger
 from torch.optim import Optimizer
 
 from vaezoo.cli.common import COMMON, no_module
-from vaezoo.cli.help import EXAMPLES
+from vaezoo.cli.help import example
 from vaezoo.models import VAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.nn.networks import Network
@@ -129,13 +129,11 @@ def _not_literal(choices: str, value: str) -> str:
     return _no_choice(value.strip(), choices)
 
 
-def _missing(names: str) -> str:
+def _missing(names: str, command: str | None) -> str:
+    if command:
+        return f"vaezoo {command} needs {names}, for example: {example(command)}"
     options = " and ".join(f"--{name.rpartition('.')[2].strip()}" for name in names.split(","))
     return f"{options} missing: give --config FILE, or a name that vaezoo experiments lists, or {options} by name"
-
-
-def _missing_in(names: str, command: str) -> str:
-    return f"vaezoo {command} needs {names}, for example: {EXAMPLES[command].splitlines()[0]}"
 
 
 def _not_yaml(problem: str) -> str:
@@ -161,8 +159,7 @@ _EXPLANATIONS: dict[str, Callable[..., str]] = {
     r"Expected an? <class '(?!NoneType)([^']+)'>\. Got value: ?([^\n]*)": _wrong_type,
     r"Expected a typing\.Literal\[([^\]]+)\]\. Got value: ([^\n]+)": _not_literal,
     r"(?s)Expected a typing\.Literal\[([^\]]+)\].*?Given value: ([^\n]+)": _not_literal,
-    r"required: (.+) \(of vaezoo (\w+)\)": _missing_in,
-    r"required: ([^\n]+)": _missing,
+    r"required: ([^\n]+?)(?: \(of vaezoo (\w+)\))?$": _missing,
     r"(?s)Problems parsing config: (.+)": _not_yaml,
     r"Not a valid subclass of (\w+)(?s:.*?)Given value: ([^\n]*)": _no_kind,
     r"- Expected an? <class '(?!NoneType)([^']+)'>\n(?s:.*?)Given value: ([^\n]*)": _wrong_type,

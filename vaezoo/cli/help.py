@@ -86,6 +86,11 @@ def parser_options(command: str) -> dict[str, Any]:
     return {"usage": usage, "description": LEADS[command]}
 
 
+def example(command: str) -> str:
+    """The first example of a command that shows arguments."""
+    return next(line for line in EXAMPLES[command].splitlines() if line.count(" ") > 1)
+
+
 def ending(command: str) -> str:
     """What follows the options of a command: those of every command, and examples."""
     lines = EXAMPLES[command].splitlines() if command in EXAMPLES else []

@@ -32,7 +32,8 @@ class CommandParser(ArgumentParser):
             message += f" (of {', '.join(self.get_defaults(skip_validation=True).keys())})"
         if found := re.fullmatch(r"(the following arguments are required: )(.+)", message):
             options = {action.dest for action in self._actions if action.option_strings}
-            names = [f"--{name}" if name in options else name.upper() for name in found[2].split(", ")]
+            missing = [name.rpartition(".")[2] for name in found[2].split(", ")]  # copy.name of a command in a command
+            names = [f"--{name}" if name in options else name.upper() for name in missing]
             message = f"{found[1]}{' and '.join(names)} (of {self.prog})"
         super().error(message, ex)
 
