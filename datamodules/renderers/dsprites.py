@@ -83,7 +83,7 @@ class DSpritesRenderer:
 
 @cache
 def _table() -> Tensor:
-    """Crossings of every shape, scale, orientation and y: a fifth of a second, once a process."""
+    """Crossings of every shape, scale, orientation and y: a quarter of a second, once a process."""
     return torch.cat([_crossings(_poses(outline)) for outline in (square(), ellipse(), heart())])
 
 
