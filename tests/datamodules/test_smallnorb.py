@@ -46,9 +46,9 @@ def test_toys_share_factors_and_scores_see_them_all(tmp_path: Path) -> None:
     factors = [tuple(row) for row in module.factors_of(torch.arange(TOTAL)).tolist()]
     assert set(Counter(factors).values()) == {4}
     assert module.pictures.images(torch.arange(2)).shape == (2, 1, 64, 64)
-    ((batch, found),) = module.evaluation_batches(TOTAL, "train", 0, torch.device("cpu"))
-    assert sorted(map(tuple, found.tolist())) == sorted(factors)
-    assert batch.y.shape == (TOTAL, 2)
+    batches, found = zip(*module.evaluation_batches(TOTAL, "train", 0, torch.device("cpu")), strict=True)
+    assert sorted(map(tuple, torch.cat(found).tolist())) == sorted(factors)
+    assert torch.cat([batch.y for batch in batches]).shape == (TOTAL, 2)
     assert Counter(map(tuple, module.factors_of(module.labelled_ids)[:, [0, 3]].tolist())) == Counter(
         {(c, light): 2 for c in range(2) for light in range(2)}
     )
