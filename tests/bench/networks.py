@@ -13,7 +13,7 @@ from vaezoo.callbacks import Compile
 from vaezoo.functional import gaussian_kl
 from vaezoo.models import BetaVAE
 from vaezoo.models.base import VAE
-from vaezoo.nn.layers import ChannelsLastConv, ChannelsLastConvTranspose, InstanceNorm
+from vaezoo.nn.layers import ChannelsLastConv, ConvTranspose, InstanceNorm
 from vaezoo.nn.networks import (
     BurgessNetwork,
     DenseNetwork,
@@ -39,10 +39,10 @@ def plain(module: nn.Module) -> nn.Module:
     """The module with PyTorch's own layers in place of ours; both share their weights."""
     if isinstance(module, InstanceNorm):
         return nn.InstanceNorm2d(module.channels)
-    if isinstance(module, ChannelsLastConv | ChannelsLastConvTranspose):
+    if isinstance(module, ChannelsLastConv | ConvTranspose):
         kind = nn.Conv2d if isinstance(module, ChannelsLastConv) else nn.ConvTranspose2d
         options: dict[str, Any] = {"stride": module.stride, "padding": module.padding}
-        if isinstance(module, ChannelsLastConvTranspose):
+        if isinstance(module, ConvTranspose):
             options["output_padding"] = module.output_padding
         layer = kind(module.in_channels, module.out_channels, module.kernel_size, **options)
         layer.weight, layer.bias = module.weight, module.bias

@@ -16,6 +16,7 @@ from torch import nn
 from vaezoo.nn.layers import (
     ChannelsLastConv,
     ChannelsLastConvTranspose,
+    ConvTranspose,
     InstanceNorm,
     check_widths,
     forked,
@@ -140,7 +141,7 @@ class ConvNetwork(Network):
             trunk += [nn.Linear(inputs, outputs), nn.ReLU()]
         layers: list[nn.Module] = [nn.Unflatten(1, (first, *sizes[-1]))]
         paddings = self.paddings_for(image_shape) or [(1, 1)] * len(sizes[1:])
-        convolution = nn.ConvTranspose2d if self.instance_norm else ChannelsLastConvTranspose
+        convolution = ConvTranspose if self.instance_norm else ChannelsLastConvTranspose
         for i, (inputs, outputs) in enumerate(pairwise(channels)):
             (height, width), (rows, columns), padding = sizes[-1 - i], sizes[-2 - i], paddings[-1 - i]
             # An odd size lost its last row or column on the way down; output padding gives it back.

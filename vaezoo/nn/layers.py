@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,8 +20,79 @@ class ChannelsLastConv(nn.Conv2d):
         return super().forward(x.contiguous(memory_format=torch.channels_last))
 
 
-class ChannelsLastConvTranspose(nn.ConvTranspose2d):
-    """The same for a transposed convolution."""
+class _TransposedConvolution(torch.autograd.Function):
+    """A transposed convolution on the CPU whose gradient of the bias is a plain sum.
+
+    oneDNN computes it along with the gradient of the weights, which can take three times as long as without it.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor, bias: Tensor | None, geometry: tuple[tuple[int, ...], ...]) -> Tensor:
+        stride, padding, output_padding = geometry
+        if geometry == ((2, 2), (1, 1), (0, 0)) and weight.shape[2:] == (4, 4) and weight.shape[1] <= 4:
+            return doubled(x, weight, bias)
+        return F.conv_transpose2d(x, weight, bias, stride, padding, output_padding)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, weight, bias, ctx.geometry = inputs
+        ctx.has_bias = bias is not None
+        ctx.save_for_backward(x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        (x, weight), (stride, padding, output_padding), (grad,) = ctx.saved_tensors, ctx.geometry, grads
+        wanted = [*ctx.needs_input_grad[:2], False]
+        of_x, of_weight, _ = torch.ops.aten.convolution_backward(
+            grad, x, weight, None, stride, padding, (1, 1), True, output_padding, 1, wanted
+        )
+        return of_x, of_weight, grad.sum((0, 2, 3)) if ctx.has_bias else None, None
+
+
+def doubled(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """A 4×4 transposed convolution with stride 2 and padding 1 as one 2×2 convolution.
+
+    It has four outputs for each channel: the four pixels of the result around a corner of the input. With few channels,
+    as in an image, it takes a third of the time of the transposed convolution.
+
+    Args:
+        x: (B, inputs, H, W).
+        weight: (inputs, outputs, 4, 4).
+        bias: (outputs,).
+
+    Returns:
+        (B, outputs, 2H, 2W).
+    """
+    (_, _, height, width), (inputs, outputs) = x.shape, weight.shape[:2]
+    # Row 2i + a of the result takes rows i - 1 + a and i + a of the input, with rows 3 - a and 1 - a of the kernel.
+    kernel = weight.flip(2, 3).reshape(inputs, outputs, 2, 2, 2, 2).permute(3, 5, 1, 0, 2, 4)
+    corners = F.conv2d(
+        x, kernel.reshape(4 * outputs, inputs, 2, 2), None if bias is None else bias.repeat(4), padding=1
+    ).unflatten(1, (2, 2, outputs))  # (B, a, b, outputs, H + 1, W + 1)
+    rows = [torch.stack([corners[:, a, b, :, a : a + height, b : b + width] for b in (0, 1)], dim=-1) for a in (0, 1)]
+    return torch.stack(rows, dim=3).reshape(-1, outputs, 2 * height, 2 * width)
+
+
+class ConvTranspose(nn.ConvTranspose2d):
+    """A transposed convolution with faster gradients on CPUs, and faster to images of few channels."""
+
+    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        """The same values, rounded in another order."""
+        if output_size is not None or not x.is_cpu or torch.compiler.is_exporting():
+            return super().forward(x, output_size)
+        weight, bias = self.weight, self.bias
+        if torch.is_autocast_enabled("cpu"):
+            dtype = torch.get_autocast_dtype("cpu")
+            x, weight, bias = x.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+        geometry = (tuple(self.stride), tuple(self.padding), tuple(self.output_padding))
+        result: Tensor = _TransposedConvolution.apply(x, weight, bias, geometry)
+        return result
+
+
+class ChannelsLastConvTranspose(ConvTranspose):
+    """The same with channels last."""
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
         """The same values, rounded in another order."""
