@@ -84,6 +84,9 @@ def _main(args: list[str]) -> int:
     keep_memory()
     from vaezoo.cli.main import run
 
+    if not torch.cuda.is_available():
+        # Lightning's way to look for GPUs loads NVIDIA's library each time, and Adam looks in every step.
+        os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)
     return run(args)
 
 

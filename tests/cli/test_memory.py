@@ -1,12 +1,13 @@
-"""Memory that a step frees is kept for the next one."""
+"""What a command sets before its first step: kept memory, and no search for GPUs that are not there."""
 
 import platform
 import subprocess
 import sys
 
-import pytest
+import torch
 
 FAULTS = """
+import os
 import resource
 from vaezoo.__main__ import main
 {first}
@@ -23,17 +24,22 @@ step()
 before = faults()
 for _ in range(5):
     step()
-print(faults() - before)
+import lightning.pytorch
+print(faults() - before, os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK"))
 """
 
 
-def faults(first: str) -> int:
-    """Pages that five steps ask the system for."""
+def after(first: str) -> tuple[int, str]:
+    """Pages that five steps ask the system for, and how PyTorch looks for GPUs."""
     code = FAULTS.format(first=first)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return int(done.stdout.split()[-1])
+    faults, search = done.stdout.split()[-2:]
+    return int(faults), search
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's malloc is told to keep memory")
-def test_a_command_keeps_what_its_steps_free() -> None:
-    assert faults("main(['experiments'])") < 100 < 1000 < faults("")
+def test_a_command_keeps_what_its_steps_free_and_does_not_look_for_gpus_in_each() -> None:
+    (kept, search), (lost, search_of_lightning) = after("main(['experiments'])"), after("")
+    if platform.libc_ver()[0] == "glibc":  # no other malloc is told to keep memory
+        assert kept < 100 < 1000 < lost
+    assert search_of_lightning == "1"
+    assert search == ("1" if torch.cuda.is_available() else "None")

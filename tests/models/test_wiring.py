@@ -245,3 +245,18 @@ def test_groups_can_be_named_on_the_command_line(config: str) -> None:
     assert run(["fit", config, *named]) == 0
     (folder,) = Path("runs/tiny").iterdir()
     assert vaezoo.load(folder / "checkpoints" / "last.ckpt").regularizers["kl"].latents == ("y", "z")
+
+
+def test_attributes_that_hold_text_or_nothing_are_set_as_on_any_module() -> None:
+    model = BetaVAE(SHAPE, network=NETWORK)
+    model.note = None
+    model.note = "text"
+    assert vars(model)["note"] == model.note == "text"
+    with pytest.raises(TypeError, match="cannot assign 'str' as buffer 'step'"):
+        model.step = "text"
+    with pytest.raises(TypeError, match="cannot assign 'str' as child module"):
+        model.encoder = "text"
+    assert isinstance(model.step, Tensor)
+    model.encoder = None
+    assert model.encoder is None
+    assert "encoder" not in vars(model)

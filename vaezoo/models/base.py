@@ -60,6 +60,13 @@ class VAE(Autoencoder, Receiver, Logged):
     step: Tensor
     regularizers: nn.ModuleDict
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a plain attribute at once: Lightning notes the name of the running hook some forty times a step."""
+        if (value is None or type(value) is str) and name in self.__dict__:
+            self.__dict__[name] = value
+        else:
+            super().__setattr__(name, value)
+
     def __init__(
         self,
         image_shape: Shape,
