@@ -1,13 +1,13 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vaezoo.metrics.functional.boosting import bin_codes, boost
-from vaezoo.metrics.functional.pool import Array, Holdout, Labels, Pool, Scores, distinct, first_columns, hold_out
+from vaezoo.metrics.functional.boosting import bin_codes, boost_together
+from vaezoo.metrics.functional.pool import Array, Holdout, Pool, Scores, distinct, first_columns, hold_out
 from vaezoo.metrics.functional.threads import in_threads
 
 
@@ -91,29 +91,38 @@ def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
     """Fit `boost` to each factor. Equal rows, as in a bootstrap resample, are fitted as one that weighs more."""
     train, test = distinct(part.codes, part.labels), distinct(part.test_codes, part.test_labels)
     data = bin_codes(part.codes[train.rows], part.test_codes[test.rows], train.times)
+    labels, test_labels = part.labels[train.rows].T, part.test_labels[test.rows].T
 
-    def fit(label: Labels, test_label: Labels) -> Fit:
-        label, test_label = label[train.rows], test_label[test.rows]
-        importance, guess = boost(data, label, seed)
-        right, tested = guess[: len(label)] == label, guess[len(label) :] == test_label
-        return Fit(importance, np.average(right, weights=train.times), np.average(tested, weights=test.times))
+    def fit(factors: list[int]) -> list[Fit]:
+        fits = []
+        for k, (importance, guess) in zip(factors, boost_together(data, list(labels[factors]), seed), strict=True):
+            right, tested = guess[: len(train.rows)] == labels[k], guess[len(train.rows) :] == test_labels[k]
+            scores = np.average(right, weights=train.times), np.average(tested, weights=test.times)
+            fits.append(Fit(importance, *scores))
+        return fits
 
-    return _fit_all(fit, part, jobs)
+    order = _longest_first(part)
+    # Two at once take less time: the factor of most classes with that of fewest, and so on.
+    pairs = [sorted({order[i], order[-1 - i]}) for i in range((len(order) + 1) // 2)]
+    found = in_threads(fit, pairs, jobs)
+    fits = {k: one for pair, both in zip(pairs, found, strict=True) for k, one in zip(pair, both, strict=True)}
+    return [fits[k] for k in range(len(order))]
 
 
 def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:
     """Fit the reference's estimator to each factor."""
     from sklearn.ensemble import GradientBoostingClassifier
 
-    def fit(label: Labels, test_label: Labels) -> Fit:
+    def fit(k: int) -> Fit:
+        label, test_label = part.labels[:, k], part.test_labels[:, k]
         model = GradientBoostingClassifier(random_state=seed).fit(part.codes, label)
         return Fit(model.feature_importances_, model.score(part.codes, label), model.score(part.test_codes, test_label))
 
-    return _fit_all(fit, part, jobs)
-
-
-def _fit_all(fit: Callable[[Labels, Labels], Fit], part: Holdout, jobs: int) -> list[Fit]:
-    """Fit all factors, `jobs` at a time, those of most classes first: they take longest."""
-    order = np.argsort(-part.labels.max(axis=0), kind="stable")
-    fits = in_threads(lambda k: fit(part.labels[:, k], part.test_labels[:, k]), order, jobs)
+    order = _longest_first(part)
+    fits = in_threads(fit, order, jobs)
     return [fits[i] for i in np.argsort(order)]
+
+
+def _longest_first(part: Holdout) -> list[int]:
+    """Order the factors by the time they take: those of most classes first."""
+    return [int(k) for k in np.argsort(-part.labels.max(axis=0), kind="stable")]
