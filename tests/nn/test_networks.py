@@ -226,16 +226,20 @@ def test_kernels_must_match_channels() -> None:
         ConvNetwork(channels=(8, 8), kernels=(4, 3))
 
 
+@pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("network", [BurgessNetwork(), LaRVAENetwork()])
-def test_channels_come_last_in_activations_alone_and_not_beside_instance_norm(network: ConvNetwork) -> None:
+def test_channels_come_last_in_activations_alone_and_not_beside_instance_norm(
+    network: ConvNetwork, channels: int
+) -> None:
     torch.manual_seed(0)
-    encoder, decoder = network.encoder((3, 64, 64)), network.decoder((3, 64, 64), 4)
+    shape = (channels, 64, 64)
+    encoder, decoder = network.encoder(shape), network.decoder(shape, 4)
     outputs = []
     for layer in (*encoder, *decoder):
         if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
             assert layer.weight.is_contiguous()  # what checkpoints and fused optimizers hold
             layer.register_forward_hook(lambda layer, given, found: outputs.append((layer, given[0], found)))
-    encoder(torch.rand(2, 3, 64, 64))
+    encoder(torch.rand(2, *shape))
     decoder(torch.randn(2, 4)).sum().backward()
     assert len(outputs) == 8
     for layer, given, found in outputs:

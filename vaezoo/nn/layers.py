@@ -9,6 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
+def channels_last(x: Tensor) -> Tensor:
+    """Images with channels last in memory, (B, C, H, W). One channel lies anywhere, so its stride has to say it."""
+    if x.shape[1] == 1:
+        return x.contiguous()[:, 0, :, :, None].permute(0, 3, 1, 2)
+    return x.contiguous(memory_format=torch.channels_last)
+
+
 class ChannelsLastConv(nn.Conv2d):
     """A convolution that computes with channels last, about a fifth faster on CPUs.
 
@@ -17,7 +24,7 @@ class ChannelsLastConv(nn.Conv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         """The same values, rounded in another order."""
-        return super().forward(x.contiguous(memory_format=torch.channels_last))
+        return super().forward(channels_last(x))
 
 
 class _TransposedConvolution(torch.autograd.Function):
@@ -96,7 +103,7 @@ class ChannelsLastConvTranspose(ConvTranspose):
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
         """The same values, rounded in another order."""
-        return super().forward(x.contiguous(memory_format=torch.channels_last), output_size)
+        return super().forward(channels_last(x), output_size)
 
 
 class InstanceNorm(nn.Module):
