@@ -62,7 +62,7 @@ def doubled(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """A 4×4 transposed convolution with stride 2 and padding 1 as one 2×2 convolution.
 
     It has four outputs for each channel: the four pixels of the result around a corner of the input. With few channels,
-    as in an image, it takes a third of the time of the transposed convolution.
+    as in an image, it takes 0.3 to 0.4 of the time of the transposed convolution.
 
     Args:
         x: (B, inputs, H, W).
