@@ -187,13 +187,18 @@ def test_commits_are_those_of_the_right_repository(tmp_path: Path) -> None:
     assert commit(tmp_path) is None
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "records").mkdir()
     (tmp_path / "file").write_text("1")
-    subprocess.run([*git, "add", "file"], check=True)
+    (tmp_path / "records" / "record").write_text("1")
+    subprocess.run([*git, "add", "file", "records"], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     assert commit(tmp_path) == commit(tmp_path, tracked="file") == head
+    (tmp_path / "records" / "record").write_text("2")
+    for folder in (tmp_path, tmp_path / "records"):
+        assert (commit(folder), commit(folder, besides="records")) == (f"{head}-dirty", head)
     (tmp_path / "file").write_text("2")
-    assert commit(tmp_path) == f"{head}-dirty"
+    assert commit(tmp_path) == commit(tmp_path / "records", besides="records") == f"{head}-dirty"
     assert commit(tmp_path, tracked="installed.py") is None
 
 
