@@ -36,13 +36,22 @@ def test_boosted_trees_count_a_row_as_often_as_its_weight() -> None:
     codes, factors = pool()
     picked, times = repeated(1_200)
     kept = np.flatnonzero(times)
-    importance, guess = boost(bin_codes(codes[picked], codes), factors[picked, 0], seed=0, trees=20)
+    ((importance, guess),) = boost(bin_codes(codes[picked], codes), [factors[picked, 0]], seed=0, trees=20)
     data = bin_codes(codes[kept], codes, times[kept])
-    weighted, weighted_guess = boost(data, factors[kept, 0], seed=0, trees=20)
+    ((weighted, weighted_guess),) = boost(data, [factors[kept, 0]], seed=0, trees=20)
     np.testing.assert_allclose(weighted, importance, atol=1e-4)
     assert (weighted_guess[len(kept) :] == guess[1_200:]).mean() > 0.995
-    unweighted, _ = boost(bin_codes(codes[kept], codes), factors[kept, 0], seed=0, trees=20)
+    ((unweighted, _),) = boost(bin_codes(codes[kept], codes), [factors[kept, 0]], seed=0, trees=20)
     assert np.abs(unweighted - importance).max() > 1e-3
+
+
+def test_factors_that_are_boosted_together_do_not_touch_one_another() -> None:
+    codes, factors = pool()
+    data, labels = bin_codes(codes[:800], codes[800:]), list(factors[:800].T)
+    for label, (importance, guess) in zip(labels, boost(data, labels, seed=0, trees=20), strict=True):
+        ((alone, guess_alone),) = boost(data, [label], seed=0, trees=20)
+        np.testing.assert_allclose(importance, alone, atol=1e-12)
+        np.testing.assert_array_equal(guess, guess_alone)
 
 
 def test_logistic_regression_counts_a_row_as_often_as_its_weight() -> None:
@@ -58,7 +67,7 @@ def test_intervals_of_dci_are_those_of_fits_to_every_row_of_a_resample() -> None
         part = hold_out(codes, factors, test)
         data, hits, table = bin_codes(part.codes, part.test_codes), [], []
         for label, test_label in zip(part.labels.T, part.test_labels.T, strict=True):
-            importance, guess = boost(data, label, seed=0)
+            ((importance, guess),) = boost(data, [label], seed=0)
             hits.append((guess[len(label) :] == test_label).mean())
             table.append(importance)
         importances = np.stack(table, axis=1)

@@ -69,7 +69,7 @@ def test_boosting_is_that_of_scikit_learn_where_bins_lose_nothing(classes: int) 
     x, y = blobs(classes, rows=1_500)
     codes = np.round(8 * x) / 8  # fewer values than bins
     model = GradientBoostingClassifier(n_estimators=20, random_state=0).fit(codes[:1_000], y[:1_000])
-    importance, guess = boost(bin_codes(codes[:1_000], codes[1_000:]), y[:1_000], seed=0, trees=20)
+    ((importance, guess),) = boost(bin_codes(codes[:1_000], codes[1_000:]), [y[:1_000]], seed=0, trees=20)
     np.testing.assert_allclose(importance, model.feature_importances_, atol=5e-3)
     assert (guess == model.predict(codes)).mean() > 0.98
 
@@ -78,7 +78,7 @@ def test_boosting_shares_the_importance_of_equal_codes() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(4, size=2_000)
     codes = np.stack([y, -0.7 * y, rng.normal(size=2_000)], axis=1)
-    importance, guess = boost(bin_codes(codes[:1_500], codes[1_500:]), y[:1_500], seed=0)
+    ((importance, guess),) = boost(bin_codes(codes[:1_500], codes[1_500:]), [y[:1_500]], seed=0)
     np.testing.assert_allclose(importance, [0.5, 0.5, 0], atol=0.1)
     assert (guess == y).all()
 

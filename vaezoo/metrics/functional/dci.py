@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vaezoo.metrics.functional.boosting import bin_codes, boost_together
+from vaezoo.metrics.functional.boosting import bin_codes, boost
 from vaezoo.metrics.functional.pool import Array, Holdout, Pool, Scores, distinct, first_columns, hold_out
 from vaezoo.metrics.functional.threads import in_threads
 
@@ -95,7 +95,7 @@ def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
 
     def fit(factors: list[int]) -> list[Fit]:
         fits = []
-        for k, (importance, guess) in zip(factors, boost_together(data, list(labels[factors]), seed), strict=True):
+        for k, (importance, guess) in zip(factors, boost(data, list(labels[factors]), seed), strict=True):
             right, tested = guess[: len(train.rows)] == labels[k], guess[len(train.rows) :] == test_labels[k]
             scores = np.average(right, weights=train.times), np.average(tested, weights=test.times)
             fits.append(Fit(importance, *scores))
