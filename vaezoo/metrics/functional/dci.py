@@ -1,6 +1,7 @@
 """Disentanglement, completeness and informativeness from the importance of each code for each factor."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from vaezoo.metrics.functional.boosting import bin_codes, boost
 from vaezoo.metrics.functional.pool import Array, Holdout, Pool, Scores, distinct, first_columns, hold_out
-from vaezoo.metrics.functional.threads import in_threads
+from vaezoo.metrics.functional.threads import free_cores, in_threads
 
 
 class Fit(NamedTuple):
@@ -102,11 +103,11 @@ def fit_fast(part: Holdout, seed: int, jobs: int) -> list[Fit]:
         return fits
 
     order = _longest_first(part)
-    # Two at once take less time: the factor of most classes with that of fewest, and so on.
-    pairs = [sorted({order[i], order[-1 - i]}) for i in range((len(order) + 1) // 2)]
-    found = in_threads(fit, pairs, jobs)
-    fits = {k: one for pair, both in zip(pairs, found, strict=True) for k, one in zip(pair, both, strict=True)}
-    return [fits[k] for k in range(len(order))]
+    # Threads take turns to call NumPy, so few calls on many factors are faster than a thread per factor.
+    groups = min(free_cores(jobs), len(order))
+    dealt = [sorted(order[i::groups]) for i in range(groups)]
+    found = dict(zip(chain(*dealt), chain(*in_threads(fit, dealt, jobs)), strict=True))
+    return [found[k] for k in range(len(order))]
 
 
 def fit_reference(part: Holdout, seed: int, jobs: int) -> list[Fit]:

@@ -49,19 +49,24 @@ def one_core() -> Iterator[None]:
                 _limits.close()
 
 
+def free_cores(jobs: int = -1) -> int:
+    """Number of threads that `in_threads` would use here: one in a piece of its own."""
+    return 1 if getattr(_thread, "is_one_of_many", False) else jobs if jobs > 0 else os.cpu_count() or 1
+
+
 def in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: int = -1) -> list[Found]:
     """Run functions in `jobs` threads, -1 for one per core; return the results in order.
 
     Where pieces keep all cores busy, a piece that calls this again runs its own in its own thread.
     """
-    pieces, jobs = list(pieces), jobs if jobs > 0 else os.cpu_count() or 1
-    if getattr(_thread, "is_one_of_many", False):
+    pieces, cores = list(pieces), free_cores(jobs)
+    if cores == 1:
         return [work(piece) for piece in pieces]
 
     def mark() -> None:
         _thread.is_one_of_many = len(pieces) >= (os.cpu_count() or 1)
 
-    with one_core(), ThreadPoolExecutor(jobs, initializer=mark) as threads:
+    with one_core(), ThreadPoolExecutor(cores, initializer=mark) as threads:
         return list(threads.map(work, pieces))
 
 
