@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from vaezoo.cli.main import run
 from vaezoo.evaluation.report import DETAIL
 from vaezoo.metrics import AttributeAccuracy, functional as F
 from vaezoo.metrics.encoded import Encoded
+from vaezoo.metrics.functional.threads import in_threads
 from vaezoo.types import Batch
 
 NAMES = ("Smiling", "Male", "5_o_Clock_Shadow", "Bangs", "Hat", "Young")
@@ -133,6 +135,22 @@ def test_a_batch_is_encoded_once_for_all_that_scores_read() -> None:
     assert len(passes) == 1
     for part, expected in zip(found, (model.represent(x), model.infer_labels(x), model.reconstruct(x)), strict=True):
         torch.testing.assert_close(part, expected, rtol=0, atol=0)
+
+
+def test_batches_are_encoded_side_by_side() -> None:
+    model = vaezoo.VAE((1, 1, 2), network=vaezoo.DenseNetwork((4,), (4,))).eval()
+    both = Barrier(2, timeout=10)  # breaks unless two batches are inside the encoder at a time
+    x = torch.rand(2, 3, 1, 1, 2)
+
+    def wait(*_: object) -> None:
+        both.wait()
+
+    def codes(i: int) -> torch.Tensor:
+        batch = Batch(x[i], torch.zeros(3, 0), torch.zeros(3, dtype=torch.bool))
+        return Encoded(model, batch, torch.zeros(3, 1)).codes
+
+    model.encoder.register_forward_hook(wait)
+    assert len(in_threads(codes, range(2), jobs=2)) == 2
 
 
 def test_a_model_that_defines_its_own_codes_is_scored_by_them() -> None:

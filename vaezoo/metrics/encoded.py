@@ -1,8 +1,7 @@
 """One encoded batch for scores: codes and factors, the rest on demand."""
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,6 +11,23 @@ from vaezoo.metrics.protocols import DecodesLabels, EvaluationData, InfersLabels
 from vaezoo.metrics.reading import Reading, categorical
 from vaezoo.models.base import VAE
 from vaezoo.types import Batch, Posterior
+
+Value = TypeVar("Value")
+
+
+class Once(Generic[Value]):
+    """A property that is computed when it is first read.
+
+    Before Python 3.12, `functools.cached_property` lets no two threads compute it at a time, not even for two objects.
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __get__(self, instance: object, owner: type) -> Value:
+        # Python looks into the object before it asks here again.
+        value = instance.__dict__[self.compute.__name__] = self.compute(instance)
+        return value
 
 
 class Encoded(Reading):
@@ -38,13 +54,13 @@ class Encoded(Reading):
         self.batch = batch._replace(x=batch.x.to(model.dtype))  # a step's inputs are cast by the Trainer
         self.images, self.labels = batch.x, batch.y
 
-    @cached_property
+    @Once
     def posterior(self) -> dict[str, Posterior]:
         """Posteriors by latent group; images are encoded once for all scores."""
         with torch.no_grad():
             return self.model.encode(self.batch.x, self.batch.y)
 
-    @cached_property
+    @Once
     def all_codes(self) -> Tensor:
         """Codes of the images, all groups in the model's order, (B, units)."""
         if any(getattr(type(self.model), name) is not getattr(VAE, name) for name in ("represent", "codes")):
@@ -62,7 +78,7 @@ class Encoded(Reading):
         chosen = self.latents or self.posterior
         return torch.cat([q.kl() for name, q in self.posterior.items() if name in chosen], dim=1)
 
-    @cached_property
+    @Once
     def reconstructions(self) -> Tensor:
         """Images decoded from the posterior modes, in [0, 1], (B, C, H, W)."""
         with torch.no_grad():
