@@ -1,9 +1,13 @@
 """Entry point of the `vaezoo` command."""
 
+import atexit
 import ctypes
+import gc
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -76,18 +80,34 @@ def _main(args: list[str]) -> int:
     if hiding := hides_data():
         print(hiding, file=sys.stderr)
         return 1
-    import torch  # this and the command line take seconds to load
+    with no_search_for_garbage():
+        import torch  # this and the command line take seconds to load
+
+        from vaezoo.cli.main import run
 
     # Gradients of labels that are known by heart fall below 1e-38, where a CPU multiplies many times slower: there they
     # are 0. Set before anything is computed, as threads take it over from the one that starts them.
     torch.set_flush_denormal(True)
     keep_memory()
-    from vaezoo.cli.main import run
-
     if not torch.cuda.is_available():
         # Lightning's way to look for GPUs loads NVIDIA's library each time, and Adam looks in every step.
         os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)
     return run(args)
+
+
+@contextmanager
+def no_search_for_garbage() -> Iterator[None]:
+    """Keep Python from searching what is imported for garbage, now and at the end: that takes some two seconds."""
+    if "lightning" in sys.modules:  # in somebody's program, whose memory this must not keep
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+    gc.freeze()
+    atexit.register(gc.freeze)
 
 
 def keep_memory() -> None:

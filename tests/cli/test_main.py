@@ -199,6 +199,19 @@ def test_help_does_not_load_torch() -> None:
     assert "vaezoo evaluate --ckpt_path" in done.stdout
 
 
+def test_what_a_command_imports_is_not_searched_for_garbage() -> None:
+    """At the end neither; what comes after the imports is collected as ever."""
+    done = python(
+        "import gc; from vaezoo.__main__ import main; assert main(['nothing']) == 2\n"
+        "assert gc.get_freeze_count() > 100_000 and gc.isenabled()\n"
+        "frozen, mine = gc.get_freeze_count(), [[] for _ in range(1000)]\n"
+        "assert main(['nothing']) == 2 and gc.get_freeze_count() <= frozen and len(gc.get_objects()) > len(mine)\n"
+        "import atexit; atexit._run_exitfuncs()\n"
+        "assert len(gc.get_objects()) < len(mine)"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_new_process() -> None:
     """Importing models loads neither W&B nor datamodules, and training no other command; numbers too small to be fast
     are zero in every thread; the command finds every model by name."""
