@@ -21,6 +21,16 @@ def test_results_keep_the_order_of_their_pieces() -> None:
     assert in_threads(lambda i: (i, torch.get_num_threads()), range(9), jobs=3) == [(i, 1) for i in range(9)]
 
 
+def test_a_single_job_keeps_to_one_core() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert in_threads(lambda _: torch.get_num_threads(), range(2), jobs=1) == [1, 1]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_piece_of_many_runs_its_own_pieces_in_its_own_thread() -> None:
     def inner(i: int) -> set[int]:
         return set(in_threads(lambda _: get_ident(), range(4), jobs=4)) | {get_ident()}

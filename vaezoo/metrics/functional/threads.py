@@ -61,7 +61,8 @@ def in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: in
     """
     pieces, cores = list(pieces), free_cores(jobs)
     if cores == 1:
-        return [work(piece) for piece in pieces]
+        with one_core():
+            return [work(piece) for piece in pieces]
 
     def mark() -> None:
         _thread.is_one_of_many = len(pieces) >= (os.cpu_count() or 1)
@@ -72,7 +73,7 @@ def in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: in
 
 def as_they_come(work: Callable[[Piece], Found], pieces: Iterable[Piece], jobs: int = -1) -> Iterator[Found]:
     """Yield what `in_threads` returns. Pieces are taken a few ahead of the results, so they need not all fit memory."""
-    jobs = jobs if jobs > 0 else os.cpu_count() or 1
+    jobs = free_cores(jobs)
     waiting: deque[Future[Found]] = deque()
     with one_core(), ThreadPoolExecutor(jobs) as threads:
         try:
