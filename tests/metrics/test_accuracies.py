@@ -80,6 +80,28 @@ def test_label_accuracy_counts_observed_labels_alone() -> None:
     assert set(F.label_accuracy([[1]], [[1]])) == {"label_accuracy", "label_accuracy_0"}
 
 
+def test_labels_in_order_along_the_latent_that_tells_them_apart() -> None:
+    """Latent 0 falls with the first label and says nothing of the second, whose last two classes latent 1 swaps."""
+    angle, ring = np.divmod(np.arange(9), 3)
+    codes = np.stack([-angle + [0.1, -0.1, 0] * 3, np.array([0.0, 2, 1])[ring], np.ones(9)], axis=1)
+    labels = np.stack([angle, ring], axis=1).astype(float)
+    assert F.label_order(codes, labels, label_names=("angle", "ring")) == {
+        "label_order": 0.5,
+        "label_order_angle": 1,
+        "label_order_ring": 0,
+    }
+    codes[:, 1] = ring**2
+    assert F.label_order(codes, labels)["label_order"] == 1
+
+
+def test_label_order_reads_the_latent_by_its_correlation_ratio() -> None:
+    """A long latent that is mostly noise does not hide a short one; unobserved labels do not count."""
+    codes = [[0, 90], [0, -90], [1, 80], [1, -81], [3, 70], [3, -75], [9, 0]]
+    labels = [[0], [0], [2], [2], [1], [1], [np.nan]]
+    assert F.label_order(codes, labels) == {"label_order": 0, "label_order_0": 0}
+    assert F.label_order(codes, [[0], [0], [1], [1], [2], [2], [np.nan]]) == {"label_order": 1, "label_order_0": 1}
+
+
 def test_active_units_and_kl_per_unit() -> None:
     codes = np.random.default_rng(0).normal(size=(5_000, 3)) * [1, 0.05, 0.2]
     assert F.active_units(codes) == {"active_units": 2}

@@ -85,6 +85,7 @@ CASES: dict[str, tuple[Metric, tuple[Tensor, ...], set[str]]] = {
         (CODES.round(), FACTORS),
         {"label_accuracy", *(f"label_accuracy_{k}" for k in range(3))},
     ),
+    "label order": (M.LabelOrder(), (CODES, FACTORS), {"label_order", *(f"label_order_{k}" for k in range(3))}),
 }
 
 

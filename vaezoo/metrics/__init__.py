@@ -28,6 +28,7 @@
 | `ClusterAccuracy` | `cluster_accuracy` | |
 | `AttributeAccuracy` | `attribute_accuracy` (mean over attributes) | one an attribute, by its name |
 | `LabelAccuracy` | `label_accuracy` (mean over labels) | one a label, by its name |
+| `LabelOrder` | `label_order` (mean over labels) | one a label, by its name |
 | `ReconstructionError` | `reconstruction_error_squared`, `reconstruction_error_bernoulli` | |
 
 Codes may end in the probability vectors of discrete latents: with `discrete=(10, 3)` the last 13 columns are two such
@@ -44,6 +45,7 @@ from vaezoo.metrics.labels import (
     ClusterAccuracy,
     LabelAccuracy,
     LabelDistance,
+    LabelOrder,
     PolarError,
     ReconstructionError,
 )
@@ -77,6 +79,7 @@ __all__ = [
     "KLPerUnit",
     "LabelAccuracy",
     "LabelDistance",
+    "LabelOrder",
     "Modularity",
     "PolarError",
     "ReconstructionError",

@@ -14,6 +14,7 @@ from vaezoo.metrics.labels import (
     ClusterAccuracy,
     LabelAccuracy,
     LabelDistance,
+    LabelOrder,
     PolarError,
     ReconstructionError,
 )
@@ -82,6 +83,7 @@ METRICS = {
     "cluster_accuracy": Entry(ClusterAccuracy),
     "attribute_accuracy": Entry(AttributeAccuracy),
     "label_accuracy": Entry(LabelAccuracy),
+    "label_order": Entry(LabelOrder, 100, False),
     "label_distance": Entry(LabelDistance),
     "polar_error": Entry(PolarError),
     "cartesian_error": Entry(CartesianError),

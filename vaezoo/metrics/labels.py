@@ -94,6 +94,19 @@ class LabelAccuracy(PoolMetric):
         super().__init__(partial(functional.label_accuracy, label_names=label_names))
 
 
+class LabelOrder(PoolMetric):
+    """Share of labels whose classes lie in order along a latent, from codes (B, D) and classes of labels (B, L).
+
+    Args:
+        label_names: Names of the labels; an evaluation reads them from the data.
+    """
+
+    reads = ("codes", "label_classes")
+
+    def __init__(self, label_names: tuple[str, ...] = ()) -> None:
+        super().__init__(partial(functional.label_order, label_names=label_names))
+
+
 class ReconstructionError(ScoreMetric):
     """Mean reconstruction error per pixel and channel.
 

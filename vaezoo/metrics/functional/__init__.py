@@ -6,6 +6,7 @@ from vaezoo.metrics.functional.accuracy import (
     cluster_accuracy,
     label_accuracy,
     label_distance,
+    label_order,
     reconstruction_error,
 )
 from vaezoo.metrics.functional.beta_vae import beta_vae_score
@@ -47,6 +48,7 @@ __all__ = [
     "kl_per_unit",
     "label_accuracy",
     "label_distance",
+    "label_order",
     "mig",
     "modularity",
     "parted_factor_score",

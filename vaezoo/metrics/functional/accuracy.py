@@ -127,3 +127,32 @@ def label_accuracy(classes: ArrayLike, labels: ArrayLike, *, label_names: Sequen
     names = label_names or range(len(shares))
     each = {f"label_accuracy_{name}": float(share) for name, share in zip(names, shares, strict=True)}
     return {"label_accuracy": float(shares.mean()), **each}
+
+
+def label_order(codes: ArrayLike, labels: ArrayLike, *, label_names: Sequence[str] = ()) -> Scores:
+    """Share of labels whose classes lie in order along a latent, as bins of a number should (WeLa-VAE, Section 4.3).
+
+    Each label is read from the latent of the highest correlation ratio: variance of its class means over its variance.
+    The classes are in order if these means rise, or fall, from the first class to the last.
+
+    Args:
+        codes: Codes (N, D).
+        labels: Classes of labels (N, L), numbered in order. NaN labels are unobserved and ignored.
+        label_names: Names of the labels, used in the score names. Defaults to numbers from 0.
+    """
+    z, truth = as_codes(codes), np.asarray(labels, dtype=np.float64)
+    if truth.ndim != 2 or len(truth) != len(z):
+        raise ValueError(f"codes {z.shape} and labels {truth.shape} must be (N, D) and (N, L)")
+    each = {}
+    for name, label in zip(label_names or range(truth.shape[1]), truth.T, strict=True):
+        known = ~np.isnan(label)
+        classes, index, counts = np.unique(label[known], return_inverse=True, return_counts=True)
+        if len(classes) < 2:
+            raise ValueError(f"label {name} has fewer than two observed classes: score images that show more of them")
+        centred = z[known] - z[known].mean(axis=0)
+        means = np.eye(len(classes))[index].T @ centred / counts[:, None]  # (C, D)
+        variance = (centred**2).sum(axis=0)
+        ratio = np.divide(counts @ means**2, variance, out=np.zeros(z.shape[1]), where=variance > 0)
+        steps = np.diff(means[:, ratio.argmax()])
+        each[f"label_order_{name}"] = float((steps > 0).all() or (steps < 0).all())
+    return {"label_order": float(np.mean(list(each.values()))), **each}
