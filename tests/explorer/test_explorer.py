@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -146,6 +147,13 @@ def test_a_training_image_is_nearest_to_its_own_code_and_tells_its_factors() -> 
     taken = found.transferred(start.values, other, [labels["scale"].name])
     assert taken == (*start.values[:scale], other[scale], *start.values[scale + 1 :])
     assert "orientation <b>" in neighbours_html(nearest)
+
+
+@pytest.mark.parametrize("options", [{"label_loss": "bce", "tau": 0.0}, {"label_range": (-2.0, 2.0)}])
+def test_what_is_not_a_plain_label_moves_as_a_latent_does(options: dict[str, Any]) -> None:
+    found = Explorer({"larvae": LaRVAE(SHAPE, 3, 1, network=NETWORK, **options)}, Images.of(a_batch(4, labels=0)))
+    assert not any(control.is_label for control in found.controls)
+    assert {control.span for control in found.controls} == {(-3, 3)}
 
 
 def test_weak_labels_are_those_of_the_image_until_others_are_chosen() -> None:

@@ -231,6 +231,32 @@ def test_with_cross_entropy_labels_are_sigmoids_of_the_means() -> None:
         model.train().terms(batch._replace(y=2 * batch.y + 1))
 
 
+def test_labels_may_have_the_variance_of_the_prior() -> None:
+    """Label ½ is at 0 and label 1 at √3, so evenly spread labels have variance 1; all outside reads plain labels."""
+    side, batch = math.sqrt(3), semi_supervised()
+    labels = batch.y[STREAM:]
+    wide, narrow = larvae(label_range=(-side, side)), larvae()
+    replaced = wide(batch).sample["y"][STREAM:]
+    torch.testing.assert_close(replaced, (labels - 0.5) * 2 * side)
+    assert torch.linspace(0, 1, 1001).mul(2 * side).var().item() == pytest.approx(1, abs=0.01)
+
+    mean = wide.encode(batch.x[STREAM:])["y"].code()
+    found, plain = wide.terms(batch)["labels"], narrow.terms(batch)["labels"]
+    assert found.loss.item() == pytest.approx(100 * float((mean - replaced).square().sum(1).mean()), rel=1e-5)
+    inferred = wide.infer_labels(batch.x[STREAM:])
+    torch.testing.assert_close(inferred, mean / (2 * side) + 0.5)
+    torch.testing.assert_close(found.logs["distance"], (inferred - labels).norm(dim=1).mean())
+    assert found.loss.item() != pytest.approx(plain.loss.item(), rel=0.1)
+
+    wide.eval()
+    expected = wide.decode({"y": replaced, "z": torch.zeros(LABELLED, Z)}).sigmoid().detach()
+    torch.testing.assert_close(wide.generate(labels), expected)
+    with pytest.raises(ValueError, match="two rising numbers, not 1 and 1"):
+        larvae(label_range=(1.0, 1.0))
+    with pytest.raises(ValueError, match="label_range needs label_loss: mse"):
+        larvae(label_range=(-1.0, 1.0), label_loss="bce", tau=0.0)
+
+
 def test_the_learning_rate_is_the_papers() -> None:
     (group,) = larvae().configure_optimizers().param_groups
     assert group["lr"] == 1e-4

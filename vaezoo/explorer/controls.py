@@ -12,6 +12,7 @@ from vaezoo.models import LaRVAE
 from vaezoo.models.base import VAE
 from vaezoo.nn.latents import LatentGroup
 from vaezoo.regularizers import LabelReconstruction
+from vaezoo.regularizers.groups import UNIT_RANGE
 
 REACH = 3.0  # of a slider from 0, in standard deviations of the prior
 DRAWS = 512  # of a prior whose reach is not known
@@ -132,9 +133,11 @@ def _control(model: VAE, latent: str, number: int, nats: tuple[float, ...], imag
 
 
 def _holds_labels(model: VAE, latent: str) -> bool:
-    """Whether units are labels as they are; with the loss "bce" they are logits."""
+    """Whether units are labels as they are; with the loss "bce" they are logits, with another range they are scaled."""
     term = model.regularizers["labels"] if isinstance(model, LaRVAE) else None
-    return latent == "y" and isinstance(term, LabelReconstruction) and term.label_loss == "mse"
+    if latent != "y" or not isinstance(term, LabelReconstruction):
+        return False
+    return term.label_loss == "mse" and term.label_range == UNIT_RANGE
 
 
 def _span(model: VAE, latent: str, number: int) -> tuple[float, float]:

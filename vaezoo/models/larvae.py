@@ -13,7 +13,7 @@ from vaezoo.models.larvae_migration import has_one_group, read_both_groups, spli
 from vaezoo.nn.latents import GaussianLatent, LatentGroup
 from vaezoo.nn.networks import LaRVAENetwork, Shape
 from vaezoo.regularizers import KL, LabelReconstruction, LabelReplacement, Regularizer, TotalCorrelation
-from vaezoo.regularizers.groups import SpanningTerm
+from vaezoo.regularizers.groups import UNIT_RANGE, SpanningTerm
 from vaezoo.regularizers.label_reconstruction import LabelLoss
 from vaezoo.types import AnyBatch, Batch, Posterior, Term
 
@@ -36,6 +36,8 @@ class LaRVAE(VAE):
         alpha: Weight of the label reconstruction, the paper's α'. The paper gives no value.
         label_loss: "mse", or "bce" on sigmoid(μ_y(x)), as in `LabelReconstruction`. "bce" is meant for the baselines,
             at τ = 0: group "y" then holds logits, but label replacement decodes the raw labels.
+        label_range: Where in group "y" labels 0 and 1 lie (beyond the paper, which does not say how labels are scaled).
+            At (-√3, √3) evenly spread labels have the variance of the prior, at (0, 1) a twelfth of it.
         unsupervised: Terms of L_unsup besides the reconstruction. They read both groups unless they name one. Defaults
             to β-TCVAE at β = 6.
         regularizers: Extra terms by name. "labels" and "replacement" replace the built-in ones.
@@ -44,6 +46,7 @@ class LaRVAE(VAE):
     """
 
     paper = "Nie et al., 2020"
+    signed = ("label_range",)
 
     def __init__(
         self,
@@ -53,6 +56,7 @@ class LaRVAE(VAE):
         tau: float = 1.0,
         alpha: float = 100.0,
         label_loss: LabelLoss = "mse",
+        label_range: tuple[float, float] = UNIT_RANGE,
         unsupervised: Mapping[str, Regularizer] | None = None,
         regularizers: Mapping[str, Regularizer] | None = None,
         **options: Unpack[VAEOptions],
@@ -63,9 +67,9 @@ class LaRVAE(VAE):
             raise ValueError("LaRVAE needs labels, and the data has none: give it factors, or take another model")
         if label_dim < 0 or nuisance_dim < 0:
             raise ValueError(f"label_dim must be 1 or more and nuisance_dim 0 or more, not {label_dim}, {nuisance_dim}")
-        terms: dict[str, Regularizer] = {"labels": LabelReconstruction("y", alpha, label_loss)}
+        terms: dict[str, Regularizer] = {"labels": LabelReconstruction("y", alpha, label_loss, label_range)}
         if tau:
-            terms["replacement"] = LabelReplacement("y", tau)
+            terms["replacement"] = LabelReplacement("y", tau, label_range=label_range)
         if unsupervised is None:
             unsupervised = {"kl": KL(), "tc": TotalCorrelation(weight=5.0)}
         if options.get("network") is None:
@@ -95,7 +99,7 @@ class LaRVAE(VAE):
 
     @torch.no_grad()
     def infer_labels(self, x: Tensor) -> Tensor:
-        """Labels inferred from images: μ_y(x), or its sigmoid with the "bce" label loss, (B, label_dim)."""
+        """Labels inferred from images by μ_y(x): see `LabelReconstruction.labels`, (B, label_dim)."""
         return self.labels_of(self.encode(x))
 
     def labels_of(self, posterior: Mapping[str, Posterior]) -> Tensor:
@@ -119,7 +123,9 @@ class LaRVAE(VAE):
             raise ValueError(f"labels must have shape (B, {self.label_dim}), not {tuple(labels.shape)}")
         if nuisance is None:
             nuisance = labels.new_zeros(len(labels), self.nuisance_dim)
-        return self.decode({"y": labels, "z": nuisance}).sigmoid()
+        term = self.regularizers["labels"]
+        y = term.latents_from(labels) if isinstance(term, LabelReconstruction) else labels
+        return self.decode({"y": y, "z": nuisance}).sigmoid()
 
     def labels_walk(self, labels: Tensor, steps: int = 5) -> Tensor:
         """Copies of labels (B, K) with one label at a time swept from 0 to 1 (Fig. 4), (B, K, S, K)."""

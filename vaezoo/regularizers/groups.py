@@ -9,6 +9,8 @@ from vaezoo.nn.latents import Gaussian
 from vaezoo.regularizers.base import Host, Regularizer, gaussian
 from vaezoo.types import Forward
 
+UNIT_RANGE = (0.0, 1.0)
+
 
 class SpanningTerm(Regularizer):
     """A term over one latent group, or over several concatenated ones.
@@ -62,15 +64,25 @@ class LabelTerm(Regularizer):
 
     Args:
         latent: The group. Defaults to "y", or to the model's first group with a standard normal prior.
+        label_range: Where in their latents labels 0 and 1 lie.
     """
 
     supervised = True
+    signed = ("label_range",)
     others: tuple[str, ...] = ()
     """The model's other groups with a standard normal prior."""
 
-    def __init__(self, latent: str | None = None) -> None:
+    def __init__(self, latent: str | None = None, label_range: tuple[float, float] = UNIT_RANGE) -> None:
         super().__init__()
-        self._given, self.latent = latent, latent or "z"
+        low, high = label_range
+        if not low < high:
+            raise ValueError(f"label_range must be two rising numbers, not {low:g} and {high:g}")
+        self._given, self.latent, self.label_range = latent, latent or "z", (low, high)
+
+    def latents_from(self, labels: Tensor) -> Tensor:
+        """Where labels lie in their latents, of the same shape."""
+        low, high = self.label_range
+        return low + (high - low) * labels
 
     def attach(self, model: Host) -> None:
         """Select the label group, unless one was named, and the other groups."""

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from vaezoo.functional import Likelihood, full_precision, reconstruction
 from vaezoo.regularizers.base import Host, gaussian
-from vaezoo.regularizers.groups import LabelTerm, beside, label_width
+from vaezoo.regularizers.groups import UNIT_RANGE, LabelTerm, beside, label_width
 from vaezoo.types import Batch, Forward, Term
 
 
@@ -24,6 +24,7 @@ class LabelReplacement(LabelTerm):
         likelihood: Distribution of pixels. Defaults to the model's. The variance is always the model's.
         beta: Weight of the KL (beyond the paper). If the model weights its own KL by more than 1, as β-VAE does, the
             nuisance is cheaper here than there.
+        label_range: Where in their latents labels 0 and 1 lie, as in `LabelReconstruction`.
     """
 
     likelihood: Likelihood
@@ -35,8 +36,9 @@ class LabelReplacement(LabelTerm):
         tau: float = 1.0,
         likelihood: Likelihood | None = None,
         beta: float = 1.0,
+        label_range: tuple[float, float] = UNIT_RANGE,
     ) -> None:
-        super().__init__(latent)
+        super().__init__(latent, label_range)
         self.tau, self.beta = tau, beta
         self._given_likelihood, self.likelihood = likelihood, likelihood or "bernoulli"
 
@@ -50,7 +52,7 @@ class LabelReplacement(LabelTerm):
         """Replace inferred labels by known ones. NaN labels stay inferred."""
         z = sample[self.latent]
         inferred, rest = z.tensor_split([label_width(batch.y, z)], dim=1)
-        known = torch.where(batch.y.isnan(), inferred, batch.y)
+        known = torch.where(batch.y.isnan(), inferred, self.latents_from(batch.y))
         return sample | {self.latent: torch.cat([known, rest], dim=1)}
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
