@@ -25,9 +25,10 @@ RUNS = {  # full budgets, from the papers
     "welavae_narrow": (1 + 2 + 1) * 10,
     "jointvae_seeds": 10,
     "jointvae_tuned": 10,
+    "jointvae_fashion": 2 * 2,
     "larvae_tau": 6 * 4 * 6,
     "larvae_claim": 2 * (5 + 3 + 3 + 3),
-    "larvae_open": (1 + 1 + 3 * 2 + 2) * 3,
+    "larvae_open": (1 + 1 + 3 * 2 + 3 * 2) * 3,
     "larvae_betavae": 2 * 4 * 2 * 6,
     "larvae_isaac3d": 3 * 4 * 2 * 6,
     "larvae_fig3a": 2 * 6 * 6,
@@ -77,9 +78,11 @@ def test_every_command_of_every_study_parses(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def option(config: Any, key: str) -> Any:
-    """What `--key` has set; a class by its name."""
+    """What `--key` has set; a class by its name, a tuple as the list that it was written as."""
     for name in key.split("."):
         config = config.get("init_args", config)[name]
+    if isinstance(config, tuple):
+        return list(config)
     return config["class_path"].rpartition(".")[2] if isinstance(config, dict) and "class_path" in config else config
 
 
