@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from vaezoo.callbacks import ProgressLines, ThroughputBar
 from vaezoo.cli.common import DEBUG
 from vaezoo.cli.console import NOISE, console
 from vaezoo.cli.main import run
+from vaezoo.cli.opening import describe_precision
 
 GIVEN = [*MODELS["beta"], SMALL, NETWORK, "--trainer.accelerator=cpu"]
 FIT = ["fit", *GIVEN, "--trainer.max_steps=2", "--trainer.limit_val_batches=1"]
@@ -56,7 +58,15 @@ def test_fit_begins_with_what_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fit", *(arg for arg in GIVEN if arg != SMALL), *labels, *compiled, "--trainer.max_steps=1"]) == 0
     said = capsys.readouterr().out
     assert "labels:  20 of 82,400 training images (onehot of row, column, radius)\n" in said
-    assert "device:  cpu, bf16-mixed, compiled, seed 3\n" in said
+    assert re.search(r"device:  cpu, bf16-mixed( \(.*\))?, compiled, seed 3\n", said)
+
+
+def test_bfloat16_is_named_slow_where_the_processor_has_no_instructions_for_it() -> None:
+    older, newer = {"avx2": True, "amx_bf16": False, "avx512_bf16": False}, {"amx_bf16": False, "avx512_bf16": True}
+    assert describe_precision("bf16-mixed", older) == "bf16-mixed (32-true is faster on this processor)"
+    assert describe_precision("bf16-mixed", newer) == "bf16-mixed"
+    assert describe_precision("bf16-mixed", None) == "bf16-mixed"
+    assert describe_precision("32-true", older) == "32-true"
 
 
 def test_what_nobody_can_act_on_is_shown_by_debug_alone(

@@ -1,6 +1,8 @@
 """The first lines of `vaezoo fit`: what runs, on what, and where it goes."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -26,12 +28,14 @@ class Opening(Callback):
         """Print a line each for model, network, data, labels, device and folder."""
         if not trainer.is_global_zero or not isinstance(pl_module, VAE):
             return
+        host = torch.cpu.get_capabilities() if trainer.strategy.root_device.type == "cpu" else None
+        precision = describe_precision(str(trainer.precision), host)
         lines = {
             "model": f"{type(pl_module).__name__} ({pl_module.paper}), {_parameters(pl_module)} parameters",
             "network": pl_module.network.built(pl_module.image_shape),
             "data": describe_data(self.data),
             "labels": describe_labels(self.data),
-            "device": f"{_device(trainer)}, {trainer.precision}, {_compiled(trainer)}, seed {self.seed}",
+            "device": f"{_device(trainer)}, {precision}, {_compiled(trainer)}, seed {self.seed}",
             "run": self.run_dir,
         }
         print("\n".join(f"{name + ':':9}{text}" for name, text in lines.items()), flush=True)
@@ -50,6 +54,17 @@ def describe_labels(data: ImageDataModule) -> str:
         return "none"
     names = ", ".join(factor.name for factor in data.labelled_factors)
     return f"{len(data.labelled_ids):,} of {len(data.train_ids):,} training images ({data.label_form} of {names})"
+
+
+def describe_precision(precision: str, host: Mapping[str, Any] | None) -> str:
+    """The precision, and a remark where processors without instructions for bfloat16 are slowed by it.
+
+    Args:
+        precision: Lightning's name of it.
+        host: What the processor can do, by `torch.cpu.get_capabilities`; None if a GPU trains.
+    """
+    slow = precision.startswith("bf16") and host is not None and not any(host[name] for name in host if "bf16" in name)
+    return precision + " (32-true is faster on this processor)" if slow else precision
 
 
 def _parameters(model: VAE) -> str:
