@@ -107,7 +107,13 @@ def no_search_for_garbage() -> Iterator[None]:
     finally:
         gc.enable()
     gc.freeze()
-    atexit.register(gc.freeze)
+    atexit.register(leave_quickly)
+
+
+def leave_quickly() -> None:
+    """Search nothing at the end. Destructors that miss their modules then, as a file lock does, have nothing to say."""
+    gc.freeze()
+    sys.unraisablehook = lambda _: None
 
 
 def keep_memory() -> None:

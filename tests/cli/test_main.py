@@ -212,6 +212,20 @@ def test_what_a_command_imports_is_not_searched_for_garbage() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(("command", "said"), [("assert main(['nothing']) == 2", False), ("pass", True)])
+def test_a_command_ends_without_complaints_of_what_outlives_its_modules(command: str, said: bool) -> None:
+    """A file lock of torch's compiler complains on standard error, as `os` is gone when it is dropped."""
+    done = python(
+        "import json, sys; from vaezoo.__main__ import main\n"
+        f"{command}\n"
+        "class Lock:\n"
+        "    def __del__(self): raise AttributeError('no getpid')\n"
+        "json.lock = Lock()"
+    )
+    assert done.returncode == 0
+    assert ("no getpid" in done.stderr) is said
+
+
 def test_a_new_process() -> None:
     """Importing models loads neither W&B nor datamodules, and training no other command; numbers too small to be fast
     are zero in every thread; the command finds every model by name."""
