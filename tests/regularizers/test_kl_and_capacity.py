@@ -46,15 +46,24 @@ def test_capacity_follows_its_ramp() -> None:
     assert gaps == pytest.approx([0.0, 0.5, 5.0, 5.0])
 
 
+def test_capacity_may_rise_later() -> None:
+    """At batch 20 + 10 of a ramp of 100 it is a tenth of its 5 nats; before batch 20 it is 0, not less."""
+    term = Capacity("z", 1.0, 5.0, 100, delay=20)
+    gaps = [value(term, step, z=gaussian_with_kls(0.0)) for step in (0, 10, 20, 30, 120, 1000)]
+    assert gaps == pytest.approx([0.0, 0.0, 0.0, 0.5, 5.0, 5.0])
+
+
 def test_discrete_capacity_is_capped_at_the_sum_of_log_k() -> None:
     one_hot = Concrete((torch.eye(10) * 1e4, torch.eye(10)[:, :3] * 1e4 + torch.eye(10)[:, [3, 4, 5]]), 0.67)
     term = Capacity("c", 30.0, 50.0, 0)(forward(c=one_hot), a_batch(), torch.tensor(0))
     assert term.logs["capacity"].item() == pytest.approx(math.log(10) + math.log(3))
 
 
-def test_capacity_refuses_a_negative_target() -> None:
+def test_capacity_refuses_a_negative_target_or_delay() -> None:
     with pytest.raises(ValueError, match="max_nats"):
         Capacity(max_nats=-1)
+    with pytest.raises(ValueError, match="delay"):
+        Capacity(delay=-1)
 
 
 def test_terms_are_differentiable_on_both_sides_of_the_capacity() -> None:

@@ -23,6 +23,8 @@ class Capacity(SpanningTerm):
         steps: Training batches over which the capacity rises from 0.
         absolute: Whether to take the absolute value of the gap. False gives γ · (KL − C), as printed in Hajimiri et al.
             (2021), Eq. 6, with the gradient of γ · KL for any C.
+        delay: Training batches before it rises (beyond the papers). What is held at 0 for a while comes after the rest:
+            classes then take what other latents leave.
     """
 
     def __init__(
@@ -32,15 +34,14 @@ class Capacity(SpanningTerm):
         max_nats: float = 25.0,
         steps: int = 100_000,
         absolute: bool = True,
+        delay: int = 0,
     ) -> None:
         super().__init__(latent)
-        if max_nats < 0:
-            raise ValueError(f"max_nats must be 0 or more, not {max_nats}")
-        self.gamma, self.max_nats, self.steps, self.absolute = gamma, max_nats, steps, absolute
+        self.gamma, self.max_nats, self.steps, self.absolute, self.delay = gamma, max_nats, steps, absolute, delay
 
     def capacity(self, step: Tensor) -> Tensor:
         """C(t), before the cap."""
-        return linear(step, 0.0, self.max_nats, self.steps)
+        return linear((step - self.delay).clamp(min=0), 0.0, self.max_nats, self.steps)
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """γ times the gap between the mean KL of the global batch and the capacity."""
