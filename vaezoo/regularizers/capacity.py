@@ -23,8 +23,7 @@ class Capacity(SpanningTerm):
         steps: Training batches over which the capacity rises from 0.
         absolute: Whether to take the absolute value of the gap. False gives γ · (KL − C), as printed in Hajimiri et al.
             (2021), Eq. 6, with the gradient of γ · KL for any C.
-        delay: Training batches before it rises (beyond the papers). What is held at 0 for a while comes after the rest:
-            classes then take what other latents leave.
+        delay: Training batches before it rises (beyond the papers).
     """
 
     def __init__(
