@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import norm, rankdata
 
 from tests.helpers.oracle import grid_sample, standardised
 from tests.helpers.supervised import SUPERVISED
@@ -109,6 +110,12 @@ def test_polar_and_cartesian_errors_of_ideal_codes() -> None:
     assert F.polar_error(POSITIONS, POSITIONS)["polar_error"] == pytest.approx(669, abs=1)
     for codes in (POSITIONS, -POSITIONS[:, ::-1]):
         assert F.cartesian_error(codes, POSITIONS)["cartesian_error"] == pytest.approx(0.67, abs=5e-3)
+
+
+def test_polar_error_of_a_true_code_that_is_spread_as_the_prior_is() -> None:
+    """Angle and distance as normal quantiles of their mean ranks: only the spread is off."""
+    quantiles = norm.ppf((rankdata(POLAR, axis=0) - 0.5) / len(POLAR))
+    assert F.polar_error(quantiles, POSITIONS)["polar_error"] == pytest.approx(74.56, abs=0.01)
 
 
 def test_polar_error_of_random_codes() -> None:
