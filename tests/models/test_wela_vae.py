@@ -205,6 +205,35 @@ def test_without_labels_in_the_encoder_codes_are_those_of_the_image_alone() -> N
         assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in module.parameters())  # type: ignore[union-attr]
 
 
+def test_the_first_batches_learn_labels_alone() -> None:
+    """No image in the loss, the labels weighing β; from then on, and in evaluation always, the paper's loss."""
+    wela, plain, batch = model(labels_first=2, beta=30.0), model(beta=30.0), labelled()
+    for step in range(4):
+        for part in (wela, plain):
+            part.step.fill_(step)
+            part.zero_grad()
+            torch.manual_seed(1)
+            part.training_step(batch).backward()
+            part.step.fill_(step)
+        torch.manual_seed(1)
+        terms = wela.terms(batch)
+        torch.manual_seed(1)
+        paper = plain.terms(batch)
+        nats = paper["labels"].logs["nats"].item()
+        assert terms["recon"].loss.item() == (0 if step < 2 else pytest.approx(paper["recon"].loss.item()))
+        assert terms["labels"].loss.item() == pytest.approx((30 if step < 2 else 7) * nats, rel=1e-5)
+        assert all(terms[name].loss == paper[name].loss for name in ("kl", "tc"))
+        image, own = ([p.grad for p in m.decoder.image.parameters()] for m in (wela, plain))  # type: ignore[union-attr]
+        assert any(g is not None and g.abs().sum() > 0 for g in image) == (step >= 2)
+        assert all(g is not None and g.abs().sum() > 0 for g in own)
+    wela.eval(), plain.eval()
+    wela.step.fill_(0)
+    for name, term in wela.terms(batch).items():
+        assert term.loss.item() == pytest.approx(plain.terms(batch)[name].loss.item())
+    with pytest.raises(ValueError, match="labels_first"):
+        model(labels_first=-1)
+
+
 def test_another_term_may_take_the_place_of_the_total_correlation() -> None:
     covariance = CovarianceMatching("z", "ii", 3.0, 5.0)
     wela, batch = model(regularizers={"tc": covariance}), labelled()

@@ -14,7 +14,7 @@ from vaezoo.nn.autoencoder import check_images
 from vaezoo.nn.latents import GaussianLatent
 from vaezoo.nn.networks import DenseNetwork, Network, Shape
 from vaezoo.regularizers import KL, LabelLikelihood, Regularizer, TotalCorrelation
-from vaezoo.types import AnyBatch, Posterior
+from vaezoo.types import AnyBatch, Batch, Forward, Posterior, Term
 
 GAMMA = {2: 2000.0, 3: 1500.0, 4: 1000.0, 5: 800.0, 6: 750.0, 7: 600.0, 8: 500.0}  # Table 1, for 64×64 pixels
 
@@ -23,10 +23,10 @@ class WeLaVAE(VAE):
     """WeLa-VAE (Margonis et al., 2020, Eq. 4): image and weak labels share independent latents.
 
     The encoder q(z|x, y) reads the image and one-hot labels; one decoder trunk predicts the image and every label.
-    Batches hold concatenated one-hot labels, or class indices, one column per label. Three things go beyond the paper.
+    Batches hold concatenated one-hot labels, or class indices, one column per label. Four things go beyond the paper.
     Any number of latents: `latent_dim`. Partly observed labels: a NaN label enters the encoder as zeros and drops out
     of the likelihood, as in `LabelLikelihood`; `y=None` means no labels. An encoder without labels:
-    `labels_in_encoder=False`.
+    `labels_in_encoder=False`. Labels that choose the axes before images can: `labels_first`.
 
     The full KL is always part of the loss. The scripts behind the paper's table weight the total correlation by β − 1 =
     39, the default here. Eq. 4 uses β: `weighting="paper"`.
@@ -40,6 +40,8 @@ class WeLaVAE(VAE):
         gamma: Weight of the label likelihood. Defaults to the paper's value for Blobs, or to its rule, pixels /
             classes, for other data.
         labels_in_encoder: Whether the encoder reads the labels.
+        labels_first: Training batches at the start in which the loss has no image and the labels weigh β, as much as
+            the total correlation: with the paper's γ, they could spread over all latents.
         dataset_size: Number of training images, for the total correlation estimator. Defaults to the size of the data.
         estimator: "mws", "mss" or "batch", as in `TotalCorrelation`.
         regularizers: Extra terms by name. "kl", "tc" and "labels" replace the built-in ones. The paper suggests
@@ -59,6 +61,7 @@ class WeLaVAE(VAE):
         weighting: Literal["released", "paper"] = "released",
         gamma: float | None = None,
         labels_in_encoder: bool = True,
+        labels_first: int = 0,
         dataset_size: int | None = None,
         estimator: Estimator = "mws",
         regularizers: Mapping[str, Regularizer] | None = None,
@@ -68,17 +71,19 @@ class WeLaVAE(VAE):
             raise ValueError(f"label_sizes {list(label_sizes)}: needs one-hot labels (of the data, label_form: onehot)")
         if weighting not in ("released", "paper"):
             raise ValueError(f"weighting must be 'released' or 'paper', not {weighting!r}")
+        if labels_first < 0:
+            raise ValueError(f"labels_first must be 0 or more, not {labels_first}")
         gamma = _gamma(image_shape, label_sizes) if gamma is None else gamma
         terms = {
             "kl": KL("z"),
             "tc": TotalCorrelation("z", beta - (weighting == "released"), dataset_size, estimator),
-            "labels": LabelLikelihood(gamma),
+            "labels": LabelLikelihood(gamma, labels_first, beta),
         }
         network = Network.build(options.get("network") or DenseNetwork())
         options["network"] = network
         super().__init__(image_shape, {"z": GaussianLatent(latent_dim)}, {**terms, **(regularizers or {})}, **options)
         self.label_sizes, self.labels_in_encoder = tuple(label_sizes), labels_in_encoder
-        self.beta, self.weighting = beta, weighting
+        self.beta, self.weighting, self.labels_first = beta, weighting, labels_first
         if labels_in_encoder:
             self.encoder = network.encoder(self.image_shape, self.label_sizes)
         self.decoder = network.decoder(self.image_shape, latent_dim, self.label_sizes)
@@ -116,6 +121,13 @@ class WeLaVAE(VAE):
         check_images(x, self.image_shape)
         known = x.new_zeros(len(x), sum(self.label_sizes)) if y is None else observed_labels(y, self.label_sizes)[0]
         return {"z": self.heads["z"](self.encoder(x, known))}
+
+    def reconstruction_term(self, out: Forward, batch: Batch) -> Term:
+        """−log p(x|z), averaged over the batch; 0 while labels are learnt alone."""
+        term = super().reconstruction_term(out, batch)
+        if not self.training or not self.labels_first:
+            return term
+        return Term(term.loss * (self.step >= self.labels_first), term.logs)
 
     def decode(self, sample: Mapping[str, Tensor]) -> Tensor:
         """Logits of images from latents by group, (B, C, H, W)."""

@@ -18,13 +18,15 @@ class LabelLikelihood(Regularizer):
 
     Args:
         gamma: Weight.
+        first: Training batches at the start in which it has another weight (beyond the paper).
+        first_gamma: That weight.
     """
 
     reads_labels = True
 
-    def __init__(self, gamma: float = 1.0) -> None:
+    def __init__(self, gamma: float = 1.0, first: int = 0, first_gamma: float = 1.0) -> None:
         super().__init__()
-        self.gamma = gamma
+        self.gamma, self.first, self.first_gamma = gamma, first, first_gamma
 
     def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
         """γ times the sum over labels of the mean cross-entropy."""
@@ -41,4 +43,7 @@ class LabelLikelihood(Regularizer):
             hits.append(predicted.argmax(1) == label.argmax(1))
         total = (torch.stack(nats, dim=1).sum(0) / rows).sum()
         accuracy = (torch.stack(hits, dim=1) & observed).sum(0) / rows
-        return Term(self.gamma * total, {"nats": total} | {f"accuracy_{j}": a for j, a in enumerate(accuracy)})
+        logs = {"nats": total} | {f"accuracy_{j}": a for j, a in enumerate(accuracy)}
+        if not self.training or not self.first:
+            return Term(self.gamma * total, logs)
+        return Term(torch.where(step < self.first, self.first_gamma, self.gamma) * total, logs)
