@@ -22,7 +22,7 @@ RUNS = {  # full budgets, from the papers
     "partedvae_short": 6 * 3,
     "dipvae_tradeoff": (13 + 8 + 8) * 3,
     "welavae_table1": (1 + 7) * 50,
-    "welavae_narrow": (1 + 2 + 1) * 10,
+    "welavae_narrow": (1 + 2 + 1 + 1) * 10,
     "jointvae_seeds": 10,
     "jointvae_tuned": 10,
     "jointvae_fashion": 2 * 2,
