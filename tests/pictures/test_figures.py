@@ -4,6 +4,7 @@ import base64
 import io
 import re
 import zlib
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -55,9 +56,11 @@ def test_images_of_a_grid_are_embedded_sharp_and_unchanged(tmp_path: Path) -> No
 
 
 def test_titles_wrap_and_long_names_leave_room_for_images() -> None:
-    words = grid([torch.ones(4, 3, 8, 8)], ["a name " * 4], (), "many words " * 12)
-    for width in (1.5, 4.0):
-        figure = painted(words, width, 600)
+    words, one_word = "many words " * 12, "welavae_narrow-full_first-s10-20261119"  # as runs are named
+    for width, title in product((1.5, 4.0), (words, one_word)):
+        figure = painted(grid([torch.ones(4, 3, 8, 8)], ["a name " * 4], (), title), width, 600)
+        drawn = max((text.get_text() for text in figure.texts), key=len)
+        assert "".join(drawn.split()) == "".join(title.split())
         assert figure.axes[0].get_position().width >= 0.5
         for text in (*figure.texts, *figure.axes[0].texts):
             box = text.get_window_extent()

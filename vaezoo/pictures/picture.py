@@ -1,6 +1,6 @@
 """What is drawn, before it is pixels or a page: each picture knows its pixels, and how to paint itself at any width."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 
@@ -129,16 +129,28 @@ def text_width(text: str, size: float = TEXT) -> float:
 
 
 def wrapped(text: str, width: float, size: float = TEXT) -> str:
-    """A text in lines that are no wider than some inches, unless a word is."""
+    """A text in lines that are no wider than some inches; a word that is wider is broken."""
+
+    def fits(line: str) -> bool:
+        return len(line) < 2 or text_width(line.replace("$", r"\$"), size) <= width
+
     lines: list[str] = []
     for line in text.splitlines():
-        words = line.split(" ")
-        now = words[0]
-        for word in words[1:]:
+        now, *words = line.split(" ")
+        for word in words:
             longer = f"{now} {word}"
-            if text_width(longer.replace("$", r"\$"), size) > width:
+            if not fits(longer):
                 lines.append(now)
                 longer = word
             now = longer
         lines.append(now)
-    return "\n".join(lines)
+    return "\n".join(part for line in lines for part in _broken(line, fits))
+
+
+def _broken(line: str, fits: Callable[[str], bool]) -> Iterator[str]:
+    """As many characters a line as fit."""
+    while not fits(line):
+        end = next(end for end in range(len(line) - 1, 0, -1) if fits(line[:end]))
+        yield line[:end]
+        line = line[end:]
+    yield line
