@@ -76,6 +76,7 @@ def make_calls(pool: Rows, test: Rows) -> dict[str, Callable[[], object]]:
         "factor_vae (parted, pruned)": lambda: F.parted_factor_score(codes, factors, variant="parted_pruned"),
         "beta_vae (standardised)": lambda: F.beta_vae_score(codes, factors),
         "beta_vae (dip)": lambda: F.beta_vae_score(codes, factors, variant="dip"),
+        "infomec": lambda: F.infomec(codes, factors),
         "active units": lambda: F.active_units(codes),
         "kl per unit": lambda: F.kl_per_unit(codes**2),
         "polar error": lambda: F.polar_error(codes, square),

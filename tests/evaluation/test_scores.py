@@ -36,6 +36,15 @@ def test_the_interval_of_a_known_score_holds_it(name: str) -> None:
     assert score(shell, 5, seed=0) == result
 
 
+def test_scores_of_nearest_neighbours_have_no_interval_even_where_one_is_asked_for() -> None:
+    shell = build("infomec", seed=1)
+    shell.update(CODES, FACTORS)
+    result = score(shell, 5, seed=0)
+    assert result.intervals == {}
+    assert result.definition["interval"] is None
+    assert {key: value.item() for key, value in shell.compute().items()} == result.scores
+
+
 def test_what_model_and_data_determine_is_filled_in_once() -> None:
     open_, closed = M.SAP(), M.SAP(categorical=(1,))
     for metric in (open_, closed):

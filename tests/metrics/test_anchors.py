@@ -22,12 +22,14 @@ def test_perfect_codes_score_one_permuted_negated_or_rescaled(name: str) -> None
     best = score(perfect, factors)[name]
     assert best == pytest.approx(1, abs=0.02)
     changed = {"permuted": perfect[:, [2, 0, 1]], "negated": -perfect}
-    if name != "beta_vae_dip":  # its penalty has a scale, as in the paper
+    # The penalty of the one has a scale, as in the paper; the other leaves out latents of small range.
+    if name not in ("beta_vae_dip", "infomec_modularity", "infomec_compactness"):
         changed["stretched"] = perfect * [100.0, 0.2, 3.0]
     if name not in ("beta_vae_dip", "sap_dip", "factor_vae_parted"):  # nor do these two know an inactive latent's scale
         changed["shrunk"] = 0.01 * perfect
+    slack = 0.01 if name.startswith("infomec") else 2e-3  # noise separates equal codes
     for change, codes in changed.items():
-        assert score(codes, factors)[name] == pytest.approx(best, abs=2e-3), change
+        assert score(codes, factors)[name] == pytest.approx(best, abs=slack), change
 
 
 @pytest.mark.parametrize(

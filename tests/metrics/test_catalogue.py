@@ -16,6 +16,7 @@ BETTER = {
     *("val/dci_reference_disentanglement", "val/dci_reference_completeness", "val/dci_reference_informativeness"),
     *("val/factor_vae_reference", "val/factor_vae_parted", "val/beta_vae_standardised", "val/beta_vae_reference"),
     *("val/beta_vae_dip", "val/beta_vae_dip_continuous", "val/modularity_reference", "val/modularity_active"),
+    *("val/infomec_modularity", "val/infomec_explicitness", "val/infomec_compactness"),
     *("val/explicitness", "val/irs_99", "val/class_accuracy", "val/cluster_accuracy", "val/attribute_accuracy"),
 }
 LINES = {
@@ -26,6 +27,7 @@ LINES = {
     "BetaVAE score": "val/beta_vae_.*",
     "Modularity": "val/modularity_.*",
     "Explicitness": "val/explicitness.*",
+    "InfoMEC": "val/infomec.*",
     "IRS": "val/irs_.*",
     "Accuracy": "val/[a-z]+_accuracy.*",
 }

@@ -65,6 +65,11 @@ CASES: dict[str, tuple[Metric, tuple[Tensor, ...], set[str]]] = {
     ),
     "modularity": (M.Modularity("active"), (CODES, FACTORS), {"modularity_active"}),
     "explicitness": (M.Explicitness(), (CODES, FACTORS), {f"explicitness{x}" for x in ("", "_train", "_seed")}),
+    "infomec": (
+        M.InfoMEC(seed=2),
+        (CODES, FACTORS),
+        {f"infomec_{x}" for x in ("modularity", "explicitness", "compactness", "seed")},
+    ),
     "irs": (M.IRS(), (CODES, FACTORS), {"irs_99"}),
     "tc": (M.GaussianTotalCorrelation(), (CODES, FACTORS), {"gaussian_total_correlation"}),
     "wasserstein": (

@@ -34,6 +34,19 @@ def test_logistic_regression_is_that_of_scikit_learn(classes: int) -> None:
     np.testing.assert_allclose(p, model.predict_proba(x), atol=2e-3)
 
 
+@pytest.mark.parametrize("classes", [2, 5])
+def test_logistic_regression_without_penalty_and_with_weights_is_that_of_scikit_learn(classes: int) -> None:
+    x, y = blobs(classes, rows=60 * classes)
+    model = LogisticRegression(C=np.inf, class_weight="balanced", tol=1e-10, max_iter=10_000).fit(x, y)
+    weights = len(y) / classes / np.bincount(y)[y]
+    logits = fit_logistic(x, y, weights, steps=10_000, penalty=0).logits(x)
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(p, model.predict_proba(x), atol=2e-3)
+    logits = fit_logistic(x, y, weights, steps=10_000).logits(x)
+    penalised = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert np.abs(penalised - p).max() > 5e-3
+
+
 @pytest.mark.parametrize("classes", [2, 6])
 def test_support_vectors_of_one_feature_are_those_of_liblinear(classes: int) -> None:
     x, y = blobs(classes, width=1)

@@ -14,6 +14,7 @@
 | `BetaVAEScore` | `beta_vae_dip_continuous` (without factors that are categories) | the same |
 | `Modularity` | `modularity_reference`, `modularity_active` | |
 | `Explicitness` | `explicitness` | `…_train`, `…_seed` |
+| `InfoMEC` | `infomec_modularity`, `infomec_explicitness`, `infomec_compactness` | `infomec_seed` |
 | `IRS` | `irs_99` (the quantile in percent) | |
 | `GaussianTotalCorrelation` | `gaussian_total_correlation` | |
 | `GaussianWassersteinCorrelation` | `gaussian_wasserstein_correlation` | `…_normalised` |
@@ -49,7 +50,17 @@ from vaezoo.metrics.labels import (
     PolarError,
     ReconstructionError,
 )
-from vaezoo.metrics.supervised import DCI, IRS, MIG, SAP, BetaVAEScore, Explicitness, FactorVAEScore, Modularity
+from vaezoo.metrics.supervised import (
+    DCI,
+    IRS,
+    MIG,
+    SAP,
+    BetaVAEScore,
+    Explicitness,
+    FactorVAEScore,
+    InfoMEC,
+    Modularity,
+)
 from vaezoo.metrics.unsupervised import (
     UDR,
     ActiveUnits,
@@ -76,6 +87,7 @@ __all__ = [
     "FactorVAEScore",
     "GaussianTotalCorrelation",
     "GaussianWassersteinCorrelation",
+    "InfoMEC",
     "KLPerUnit",
     "LabelAccuracy",
     "LabelDistance",

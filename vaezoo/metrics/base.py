@@ -27,6 +27,9 @@ class ScoreMetric(Metric):
     wants: int = 1000
     """Images below which an evaluation warns: scores that fit or count are biased there, means are only uncertain."""
 
+    bootstrapped: bool = True
+    """Whether it may have an interval: nearest neighbours mean nothing where resamples repeat rows."""
+
     def __init__(self, score: Callable[..., Scores]) -> None:
         super().__init__()
         self.score: Callable[..., Scores] = score

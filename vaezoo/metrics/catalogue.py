@@ -18,7 +18,17 @@ from vaezoo.metrics.labels import (
     PolarError,
     ReconstructionError,
 )
-from vaezoo.metrics.supervised import DCI, IRS, MIG, SAP, BetaVAEScore, Explicitness, FactorVAEScore, Modularity
+from vaezoo.metrics.supervised import (
+    DCI,
+    IRS,
+    MIG,
+    SAP,
+    BetaVAEScore,
+    Explicitness,
+    FactorVAEScore,
+    InfoMEC,
+    Modularity,
+)
 from vaezoo.metrics.unsupervised import (
     ActiveUnits,
     CodeMutualInformation,
@@ -71,6 +81,7 @@ METRICS = {
     "modularity_reference": Entry(Modularity),
     "modularity_active": Entry(partial(Modularity, "active"), 100, False),
     "explicitness": Entry(Explicitness, 20),
+    "infomec": Entry(InfoMEC, 0, False, ("modularity", "explicitness", "compactness")),
     "irs_99": Entry(IRS),
     "gaussian_total_correlation": Entry(GaussianTotalCorrelation),
     "gaussian_wasserstein_correlation": Entry(GaussianWassersteinCorrelation, 100, False),

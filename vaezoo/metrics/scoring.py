@@ -107,7 +107,7 @@ def score(shell: ScoreMetric, resamples: int, seed: int) -> Result:
     """
     arguments = inspect.signature(shell.score).parameters
     scores = shell.scores()
-    if not resamples:
+    if not (resamples and shell.bootstrapped):
         return Result(scores, {}, {**definition(shell.score), "interval": None})
     method: Method = "percentile" if resamples >= FEW else "normal"
     draw = partial(bootstrap, shell.score, resamples=resamples, level=LEVEL, method=method, seed=seed, scores=scores)

@@ -190,6 +190,20 @@ class Explicitness(PoolMetric):
         super().__init__(partial(functional.explicitness, test_fraction=test_fraction, seed=seed))
 
 
+class InfoMEC(PoolMetric):
+    """Modularity, explicitness and compactness in units of information (Hsu et al., 2023).
+
+    Args:
+        seed: Seed of the noise that separates equal codes.
+        discrete: Class counts of the discrete latents, whose probabilities are the last columns of the codes.
+    """
+
+    bootstrapped = False
+
+    def __init__(self, seed: int = 0, discrete: tuple[int, ...] = ()) -> None:
+        super().__init__(partial(functional.infomec, seed=seed, discrete=discrete))
+
+
 class IRS(PoolMetric):
     """Interventional robustness score (Suter et al., 2019).
 

@@ -14,6 +14,7 @@ from vaezoo.metrics.functional.bootstrap import Interval, bootstrap
 from vaezoo.metrics.functional.dci import dci
 from vaezoo.metrics.functional.explicitness import explicitness
 from vaezoo.metrics.functional.factor_vae import factor_vae_score, parted_factor_score
+from vaezoo.metrics.functional.infomec import infomec
 from vaezoo.metrics.functional.irs import irs
 from vaezoo.metrics.functional.mutual_information import mig, modularity
 from vaezoo.metrics.functional.polar import cartesian_error, polar_error
@@ -44,6 +45,7 @@ __all__ = [
     "factor_vae_score",
     "gaussian_total_correlation",
     "gaussian_wasserstein_correlation",
+    "infomec",
     "irs",
     "kl_per_unit",
     "label_accuracy",

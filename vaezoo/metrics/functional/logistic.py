@@ -19,8 +19,10 @@ class Logistic(NamedTuple):
         return np.asarray(x @ self.weights[:, :-1].T + self.weights[:, -1])
 
 
-def fit_logistic(x: Array, y: Labels, weights: Labels | None = None, steps: int = 100) -> Logistic:
-    """Minimise the mean cross-entropy plus |W|² / 2N by L-BFGS, the intercepts free of penalty.
+def fit_logistic(
+    x: Array, y: Labels, weights: Array | Labels | None = None, steps: int = 100, penalty: float = 1.0
+) -> Logistic:
+    """Minimise the mean cross-entropy plus `penalty` |W|² / 2N by L-BFGS, the intercepts free of penalty.
 
     Written out because numpy's vectorised exp makes it three times as fast as the library's loop.
 
@@ -29,12 +31,13 @@ def fit_logistic(x: Array, y: Labels, weights: Labels | None = None, steps: int 
         y: Classes (N,), numbered from 0.
         weights: How often each row counts (N,). Defaults to once.
         steps: Most iterations.
+        penalty: Weight of the penalty; 0 for none.
     """
     times = np.ones(len(x)) if weights is None else weights
     rows, classes = times.sum(), int(y.max()) + 1
     xt = np.vstack([x.T, np.ones(len(x))])  # (D + 1, N)
     target = np.stack([np.bincount(y, weights=row * times, minlength=classes) for row in xt], axis=1)  # (C, D + 1)
-    decay = np.full(len(xt), 1 / rows)
+    decay = np.full(len(xt), penalty / rows)
     decay[-1] = 0
     free = slice(1 if classes == 2 else 0, None)  # two classes share one weight vector
 
