@@ -23,6 +23,7 @@ RUNS = {  # full budgets, from the papers
     "dipvae_tradeoff": (13 + 8 + 8) * 3,
     "welavae_table1": (1 + 7) * 50,
     "welavae_narrow": (1 + 2 + 1 + 1) * 10,
+    "baselines": 5 * 2 * 5,
     "jointvae_seeds": 10,
     "jointvae_tuned": 10,
     "jointvae_fashion": 2 * 2,
