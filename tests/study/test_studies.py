@@ -19,7 +19,7 @@ STUDIES = sorted((ROOT / "experiments" / "studies").glob("*.yaml"))
 RUNS = {  # full budgets, from the papers
     "larvae_rates": 4 * 4 * 2 * 6,
     "partedvae_labels": (1 + 5 + 1 + 4) * 5,
-    "partedvae_short": 6 * 3,
+    "partedvae_short": 7 * 3,
     "dipvae_tradeoff": (13 + 8 + 8) * 3,
     "welavae_table1": (1 + 7) * 50,
     "welavae_narrow": (1 + 2 + 1 + 1) * 10,
