@@ -29,7 +29,7 @@ RUNS = {  # full budgets, from the papers
     "jointvae_fashion": 2 * 2,
     "larvae_tau": 6 * 4 * 6,
     "larvae_claim": 2 * (5 + 3 + 3 + 3),
-    "larvae_open": (1 + 1 + 3 * 2 + 3 * 2) * 3,
+    "larvae_open": (1 + 1 + 3 * 2 + 4 * 2) * 3,
     "larvae_betavae": 2 * 4 * 2 * 6,
     "larvae_isaac3d": 3 * 4 * 2 * 6,
     "larvae_fig3a": 2 * 6 * 6,
