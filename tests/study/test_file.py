@@ -167,6 +167,7 @@ def test_identity_is_what_a_run_depends_on() -> None:
     base = one()
     Path("a.yaml").write_text("# a comment\nmodel:\n  class_path: BetaVAE\n")
     assert one(name="other", configs={"z": "a.yaml"}, budgets={"short": {}}, resources={"cpus": 2}) == base
+    assert one(overrides={"compile": True}) == base, "a compiled run differs by rounding alone"
     scored = one(evaluate={"images": 3})
     assert scored[0] == base[0], "other scores need no other training"
     assert scored[1] != base[1]

@@ -47,8 +47,9 @@ class Run:
 
     @property
     def training(self) -> str:
-        """Identity of the training: what it depends on, and no name or comment."""
-        return _digest([self.content, self.overrides, self.seed, *([self.files] if self.files else [])])
+        """Identity of the training: what its result depends on; no name, no comment, and not whether it is compiled."""
+        overrides = {key: value for key, value in self.overrides.items() if key != "compile"}
+        return _digest([self.content, overrides, self.seed, *([self.files] if self.files else [])])
 
     @property
     def identity(self) -> str:
