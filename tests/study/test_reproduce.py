@@ -19,8 +19,9 @@ from vaezoo.cli.main import run
 from vaezoo.study.claims import claims_table
 from vaezoo.study.expected import Row, compare, comparison_table, read_expected
 from vaezoo.study.file import read_study
+from vaezoo.study.findings import StudyFindings
 from vaezoo.study.grid import chosen, expand
-from vaezoo.study.reproduce import joined, read_record, recorded
+from vaezoo.study.reproduce import joined, read_record, recorded, run_reproduce
 
 STUDIES = sorted(path.stem for path in (ROOT / "experiments" / "studies").glob("*.yaml"))
 UNMEASURED = ("dipvae_celeba", "larvae_isaac3d")  # they need files that are not drawn
@@ -137,6 +138,26 @@ def test_a_record_grows_and_forgets_what_the_study_no_longer_has(tiny: Tiny, mon
     assert [run.name for run in chosen(runs, ["vae-s1", "*0"])] == ["vae-s0", "vae-s1", "vae-s10"]
     with pytest.raises(ValueError, match=r"--only: no run is called 'vae-s2'; there are vae-s0, vae-s1, vae-s10"):
         chosen(runs, ["vae-s2"])
+
+
+def test_what_others_record_meanwhile_stays(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tiny.path)
+    folder = tiny.path / "experiments"
+    (folder / "studies").mkdir(parents=True)
+    (folder / "results").mkdir()
+    tiny.write(seeds=[0, 1])
+    (tiny.path / "study.yaml").rename(folder / "studies" / "tiny.yaml")
+    (folder / "expected.json").write_text(json.dumps({"tiny": [{"label": "VAE", "config": "vae", "budgets": {}}]}))
+    runs = expand(read_study(folder / "studies" / "tiny.yaml"))
+    file = folder / "results" / "tiny-full.json"
+    made = [a_run("vae", run.seed, {}, polar=4) | {"run": run.name, "identity": run.identity} for run in runs]
+    file.write_text(json.dumps({"runs": made[:1]}))
+
+    def others(_: StudyFindings) -> None:
+        file.write_text(json.dumps({"runs": made}))
+
+    run_reproduce(["tiny", "--record", "--only", "vae-s0"], others)
+    assert json.loads(file.read_text())["runs"] == made
 
 
 def test_wrong_uses_are_one_line(

@@ -47,14 +47,16 @@ def run_reproduce(args: Sequence[str], track: TrackStudy) -> None:
     if options.record and folder == SHIPPED:
         raise ValueError("--record writes to experiments/results: run it in the folder that holds experiments/")
     study = read_study(folder / "studies" / f"{options.name}.yaml")
+    planned = expand(study, options.budget)
     if options.plots_only:
-        redraw(study, expand(study, options.budget), options)
+        redraw(study, planned, options)
         return
     file = folder / RESULTS / f"{options.name}-{options.budget}.json"
-    known = read_record(file, expand(study, options.budget)) if options.record else []
+    known = read_record(file, planned) if options.record else []
     try:
         run_all(study, options, track, {run["identity"] for run in known})
     finally:  # what is finished is recorded, even if others failed or were interrupted
+        known = read_record(file, planned) if options.record else []  # others may have recorded runs meanwhile
         runs = joined(known, [_record(name, result) for name, result in finished(study, options).items()])
         if options.record and runs:
             _write(file, options.name, options.budget, runs)
