@@ -66,7 +66,6 @@ from .regularizers import (
     AggregatePosterior as AggregatePosterior,
     Capacity as Capacity,
     CovarianceMatching as CovarianceMatching,
-    CrossCovariance as CrossCovariance,
     DiscriminatedTotalCorrelation as DiscriminatedTotalCorrelation,
     Entropy as Entropy,
     LabelLikelihood as LabelLikelihood,

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers.zoo import MODELS, a_batch
+from tests.helpers.zoo import a_batch
 from vaezoo.nn.latents import Concrete, Gaussian
-from vaezoo.regularizers import CovarianceMatching, CrossCovariance
+from vaezoo.regularizers import CovarianceMatching
 from vaezoo.types import Forward, Term
 
 
@@ -97,34 +97,3 @@ def test_a_discrete_latent_is_refused() -> None:
     out = Forward({"z": Concrete((torch.zeros(2, 3),), 0.67)}, {}, torch.empty(0))
     with pytest.raises(TypeError, match="needs a Gaussian"):
         CovarianceMatching()(out, a_batch(), torch.tensor(0))
-
-
-def cross(mean: Tensor, logits: Tensor) -> float:
-    out = Forward({"z": Gaussian(mean, mean), "c": Concrete((logits,), 0.67)}, {}, torch.empty(0))
-    found = CrossCovariance(("c", "z"), 3.0)(out, a_batch(), torch.tensor(0))
-    assert found.loss.item() == pytest.approx(3 * found.logs["squares"].item())
-    return found.loss.item()
-
-
-def test_the_cross_covariance_is_a_loop_over_classes_and_dimensions() -> None:
-    mean, logits = torch.randn(6, 2), torch.randn(6, 3)
-    probs, expected = logits.softmax(1), 0.0
-    for k in range(3):
-        for i in range(2):
-            pairs = [(probs[n, k] - probs[:, k].mean()) * (mean[n, i] - mean[:, i].mean()) for n in range(6)]
-            expected += 3 * 0.5 * float(sum(pairs) / 6) ** 2
-    assert cross(mean, logits) == pytest.approx(expected, rel=1e-5)
-    assert cross(mean.repeat(2, 1), logits.repeat(2, 1)) == pytest.approx(expected, rel=1e-5), "a mean over images"
-
-
-def test_the_cross_covariance_of_classes_that_halve_a_dimension() -> None:
-    certain = torch.tensor([[50.0, -50.0], [-50.0, 50.0]])
-    # z = ±1, each class one of them: covariances ½ and −½, so 3 · ½ · (¼ + ¼).
-    assert cross(torch.tensor([[1.0], [-1.0]]), certain) == pytest.approx(0.75)
-    # Both classes at both values: nothing to tell.
-    assert cross(torch.tensor([[1.0], [-1.0], [1.0], [-1.0]]), certain.repeat_interleave(2, 0)) == pytest.approx(0)
-
-
-def test_the_cross_covariance_names_a_latent_that_is_missing() -> None:
-    with pytest.raises(ValueError, match="latent 'c' of CrossCovariance is not one of z"):
-        CrossCovariance().attach(MODELS["BetaVAE"]())

@@ -3,7 +3,7 @@
 from vaezoo.regularizers.aggregate_posterior import AggregatePosterior
 from vaezoo.regularizers.base import Regularizer
 from vaezoo.regularizers.capacity import Capacity
-from vaezoo.regularizers.covariance import CovarianceMatching, CrossCovariance
+from vaezoo.regularizers.covariance import CovarianceMatching
 from vaezoo.regularizers.discriminator import DiscriminatedTotalCorrelation
 from vaezoo.regularizers.entropy import Entropy
 from vaezoo.regularizers.kl import KL
@@ -19,7 +19,6 @@ __all__ = [
     "AggregatePosterior",
     "Capacity",
     "CovarianceMatching",
-    "CrossCovariance",
     "DiscriminatedTotalCorrelation",
     "Entropy",
     "LabelLikelihood",

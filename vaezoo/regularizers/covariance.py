@@ -8,8 +8,8 @@ from torch import Tensor
 
 from vaezoo.distributed import gather
 from vaezoo.functional import covariance
-from vaezoo.regularizers.base import Host, Regularizer
-from vaezoo.regularizers.groups import SpanningTerm, check_latents
+from vaezoo.regularizers.base import Host
+from vaezoo.regularizers.groups import SpanningTerm
 from vaezoo.types import Batch, Forward, Term
 
 
@@ -79,31 +79,6 @@ class CovarianceMatching(SpanningTerm):
         if self.training:
             self.running.copy_(cov.detach())
         return cov
-
-
-class CrossCovariance(Regularizer):
-    """weight · ½ Σ_ij Cov[a_i(x), b_j(x)]², which keeps two latent groups apart (XCov; Cheung et al., 2014).
-
-    Reads means of continuous groups and class probabilities of discrete ones.
-
-    Args:
-        latents: The two groups.
-        weight: Weight, on the scale of the model's loss.
-    """
-
-    def __init__(self, latents: tuple[str, str] = ("c", "z"), weight: float = 1.0) -> None:
-        super().__init__()
-        self.latents, self.weight = latents, weight
-
-    def attach(self, model: Host) -> None:
-        """Check that the model has both groups."""
-        check_latents(self, self.latents, model)
-
-    def forward(self, out: Forward, batch: Batch, step: Tensor) -> Term:
-        """Weighted cross-covariance of the global batch."""
-        a, b = (gather(out.posterior[name].code()) for name in self.latents)
-        half = 0.5 * ((a - a.mean(0)).mT @ (b - b.mean(0)) / len(a)).square().sum()
-        return Term(self.weight * half, {"squares": half})
 
 
 def _identity_gap(cov: Tensor) -> tuple[Tensor, Tensor]:

@@ -33,7 +33,7 @@ class SpanningTerm(Regularizer):
         """Select the groups with a standard normal prior, unless groups were named."""
         if self.latent is None:
             self.latents = _standard_normal(model)
-        check_latents(self, self.latents, model)
+        _check(self, self.latents, model)
 
     def dim_in(self, model: Host, given: int | None) -> int:
         """Total width of the groups.
@@ -88,7 +88,7 @@ class LabelTerm(Regularizer):
         """Select the label group, unless one was named, and the other groups."""
         continuous = _standard_normal(model)
         names = (self._given,) if self._given else ("y",) if "y" in continuous else continuous[:1]
-        check_latents(self, names, model)
+        _check(self, names, model)
         self.latent = names[0]
         self.others = tuple(name for name in continuous if name != self.latent)
 
@@ -97,8 +97,7 @@ def _standard_normal(model: Host) -> tuple[str, ...]:
     return tuple(name for name, group in model.latents.items() if group.standard_normal)
 
 
-def check_latents(term: Regularizer, names: Sequence[str], model: Host) -> None:
-    """Raise unless the model has the groups that a term reads."""
+def _check(term: Regularizer, names: Sequence[str], model: Host) -> None:
     if not names:
         raise ValueError(f"{type(term).__name__}: no latent of the model has a standard normal prior: name its latent")
     if unknown := [name for name in names if name not in model.latents]:
